@@ -1,0 +1,59 @@
+"""What is not wrong but could be better: never stops a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ksp.check import mistakes
+from ksp.check.report import Report
+from ksp.check.stages import children, stage_of
+from ksp.check.typed import Apply, Collect, Deny, Expr, For, Kind, Let, Read, Ref, Rule, Stage, Statement, StructOf
+from ksp.check.limits import expressions
+from ksp.syntax import tree
+
+
+def advise(report: Report, rule: Rule, node: tree.Rule, used: set[int]) -> None:
+    """Advice on a rule without mistakes; `used` are the ids of the bindings that something reads."""
+    _unused(report, rule, used)
+    for statement in rule.body:
+        _could_be_prefilter(report, statement)
+    for expr in expressions(rule):
+        _raw_labels(report, expr, selected=False)
+
+
+def _unused(report: Report, rule: Rule, used: set[int]) -> None:
+    named = [("the parameter", p.binding) for p in rule.parameters] + [("the view", view) for view in rule.views]
+    named += [("the `let`", let.binding) for let in _lets((*rule.before, *rule.body))]
+    named += [("the `let`", let.binding) for let in _lets(rule.normalize.body if rule.normalize else ())]
+    for what, binding in named:
+        if id(binding) not in used and binding.span is not None:
+            mistakes.unused(report, binding.span, what, binding.name)
+
+
+def _lets(statements: tuple[Statement, ...]) -> Iterator[Let]:
+    for statement in statements:
+        if isinstance(statement, Let):
+            yield statement
+        elif isinstance(statement, For | Collect):
+            yield from _lets(statement.body)
+
+
+def _could_be_prefilter(report: Report, statement: Statement) -> None:
+    if isinstance(statement, Deny) and stage_of(statement.condition) < Stage.NODE:
+        mistakes.could_be_prefilter(report, statement.span)
+
+
+def _raw_labels(report: Report, expr: Expr, *, selected: bool) -> None:
+    """`pod.labels` other than held against a selector."""
+    match expr:
+        case Read(value=Ref(binding=binding), field=field) if binding.kind is Kind.ROOT and binding.name == "pod":
+            if field.name == "labels" and not selected:
+                mistakes.raw_labels(report, expr.span)
+        case StructOf():
+            return
+    for i, child in enumerate(children(expr)):
+        held = isinstance(expr, Apply) and expr.row.name == "matches" and i == 1
+        _raw_labels(report, child, selected=held)
+
+
+__all__ = ["advise"]

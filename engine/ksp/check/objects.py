@@ -1,0 +1,195 @@
+"""`test` blocks: their objects become the JSON that an API server would hold, their expectations name rules and objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ksp.check import mistakes
+from ksp.check.report import Report, did_you_mean
+from ksp.check.typed import Expect, Provider, Rule, Test, TestObject
+from ksp.syntax import tree
+
+# What a test calls a kind, and what the API calls it.
+KINDS: dict[str, str] = {
+    "node": "Node",
+    "pod": "Pod",
+    "service": "Service",
+    "replicationController": "ReplicationController",
+    "replicaSet": "ReplicaSet",
+    "statefulSet": "StatefulSet",
+    "persistentVolume": "PersistentVolume",
+    "persistentVolumeClaim": "PersistentVolumeClaim",
+    "storageClass": "StorageClass",
+    "csiNode": "CSINode",
+}
+IN_METADATA = ("labels", "annotations", "namespace", "uid", "ownerReferences", "deletionTimestamp")
+
+
+class Tests:
+    """Checks the tests of one file."""
+
+    def __init__(
+        self, report: Report, rules: Mapping[str, Rule], providers: Mapping[str, Provider], broken: frozenset[str]
+    ) -> None:
+        self.report = report
+        self.rules = rules
+        self.providers = providers
+        self.broken = broken
+
+    def test(self, node: tree.Test) -> Test:
+        objects: dict[str, TestObject] = {}
+        for given in node.objects:
+            made = self._object(given)
+            if made is None:
+                continue
+            if made.name in objects:
+                mistakes.declared_twice(self.report, given.name_span, made.name, objects[made.name].span)
+            objects[made.name] = made
+        self._placed(node.objects, objects)
+        expects = [expect for n in node.expects if (expect := self._expect(n, objects)) is not None]
+        if not node.expects:
+            mistakes.bad_expectation(self.report, node.name_span, "a test that expects nothing", "no `expect` in it")
+        return Test(node.name, node.name_span, tuple(objects.values()), tuple(expects))
+
+    def _placed(self, nodes: Sequence[tree.TestObject], objects: Mapping[str, TestObject]) -> None:
+        hosts = [o.name for o in objects.values() if o.kind == "Node"]
+        for node in nodes:
+            if node.on and node.kind != "pod":
+                mistakes.bad_object(self.report, node.on_span or node.span, "only a pod runs on a node")
+            elif node.on and node.on not in hosts:
+                label = did_you_mean(node.on, hosts) or "not declared"
+                mistakes.unknown_object(self.report, node.on_span or node.span, f"there is no node `{node.on}`", label)
+
+    def _object(self, node: tree.TestObject) -> TestObject | None:
+        kind = KINDS.get(node.kind)
+        if kind is None:
+            label = did_you_mean(node.kind, KINDS) or f"it is one of {', '.join(KINDS)}"
+            mistakes.unknown_object(self.report, node.kind_span, f"there is no object `{node.kind}`", label)
+            return None
+        path = "".join(p for p in node.path.parts if isinstance(p, str)) if node.path is not None else ""
+        if path and (path.startswith("/") or ".." in path.split("/")):
+            mistakes.bad_object(self.report, node.path.span if node.path else node.span, "a fixture lies beside or below the test")
+        value = self._json_object(node.literal) if node.literal is not None else {}
+        return TestObject(kind, node.name, node.on, _as_api(kind, node.name, value), path, node.name_span)
+
+    # ---- values
+
+    def _json(self, node: tree.Expr) -> Any:
+        match node:
+            case tree.IntLiteral(value=value) | tree.DoubleLiteral(value=value) | tree.BoolLiteral(value=value):
+                return value
+            case tree.QuantityLiteral():
+                return _quantity_text(node)
+            case tree.Unary(operator="-", value=tree.IntLiteral(value=value) | tree.DoubleLiteral(value=value)):
+                return -value
+            case tree.StringLiteral(parts=parts) if all(isinstance(p, str) for p in parts):
+                return "".join(p for p in parts if isinstance(p, str))
+            case tree.ListLiteral(items=items):
+                return [self._json(item) for item in items]
+            case tree.MapLiteral():
+                return self._json_object(node)
+        mistakes.bad_object(self.report, node.span, "an object of a test is written with literals only")
+        return None
+
+    def _json_object(self, node: tree.MapLiteral) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        for entry in node.entries:
+            key = _key(entry.key)
+            if key is None:
+                mistakes.bad_object(self.report, entry.key.span, "a field's name is a name or a string")
+            elif key in value:
+                mistakes.entry_twice(self.report, entry.key.span, key)
+            else:
+                value[key] = self._json(entry.value)
+        return value
+
+    # ---- expectations
+
+    def _expect(self, node: tree.Expect, objects: Mapping[str, TestObject]) -> Expect | None:
+        rule, provider = self._subject(node)
+        for name, span, kind in ((node.pod, node.pod_span, "Pod"), (node.node, node.node_span, "Node")):
+            if name not in objects or objects[name].kind != kind:
+                known = [o.name for o in objects.values() if o.kind == kind]
+                label = did_you_mean(name, known) or "not declared in this test"
+                mistakes.unknown_object(self.report, span, f"there is no {kind.lower()} `{name}`", label)
+                return None
+        if rule is None and provider is None:
+            return None
+        score = self._score(node)
+        reason = "".join(p for p in node.reason.parts if isinstance(p, str)) if node.reason is not None else ""
+        return Expect(node.span, node.verdict, rule, provider, node.pod, node.node, reason, score)
+
+    def _subject(self, node: tree.Expect) -> tuple[Rule | None, Provider | None]:
+        wanted = {"admits": "predicate", "denies": "predicate", "scores": "priority", "places": "provider"}[node.verdict]
+        rule, provider = self.rules.get(node.subject), self.providers.get(node.subject)
+        kind = rule.kind if rule is not None else "provider" if provider is not None else ""
+        if kind == wanted or (kind == "provider" and node.verdict in ("admits", "denies")):
+            return rule, provider
+        if node.subject not in self.broken and "*" not in self.broken:
+            known = list(self.providers) if wanted == "provider" else [n for n, r in self.rules.items() if r.kind == wanted]
+            message = f"`{node.verdict}` is said of a {wanted}, and `{node.subject}` is "
+            label = did_you_mean(node.subject, known) or f"not a {wanted}"
+            mistakes.bad_expectation(self.report, node.subject_span, message + (f"a {kind}" if kind else "none"), label)
+        return None, None
+
+    def _score(self, node: tree.Expect) -> int:
+        if node.score is None:
+            return 0
+        value = self._json(node.score)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 100:
+            mistakes.bad_expectation(self.report, node.score.span, "a score is a number from 0 to 100", "not that")
+            return 0
+        return value
+
+
+def _key(node: tree.Expr) -> str | None:
+    match node:
+        case tree.Name(name=name):
+            return name
+        case tree.StringLiteral(parts=(str() as text,)):
+            return text
+        case tree.StringLiteral(parts=()):
+            return ""
+    return None
+
+
+def _quantity_text(node: tree.QuantityLiteral) -> str:
+    return node.number if node.suffix == "cpu" else node.number + node.suffix
+
+
+def _as_api(kind: str, name: str, value: dict[str, Any]) -> dict[str, object]:
+    """The object as the API has it, from the short forms that a test may use."""
+    value = dict(value)
+    metadata = dict(value.pop("metadata", None) or {})
+    metadata.setdefault("name", name)
+    for key in IN_METADATA:
+        if key in value:
+            metadata[key] = value.pop(key)
+    if kind == "Pod":
+        _pod_short_forms(value)
+        metadata.setdefault("namespace", "default")
+    elif kind == "Node":
+        _node_short_forms(value)
+    elif kind not in ("PersistentVolume", "StorageClass", "CSINode"):
+        metadata.setdefault("namespace", "default")
+    return {"apiVersion": "v1", "kind": kind, **value, "metadata": metadata}
+
+
+def _pod_short_forms(value: dict[str, Any]) -> None:
+    spec = dict(value.get("spec") or {})
+    if "requests" in value:
+        container = {"name": "main", "resources": {"requests": value.pop("requests")}}
+        spec["containers"] = [container, *(spec.get("containers") or [])]
+    value["spec"] = spec
+
+
+def _node_short_forms(value: dict[str, Any]) -> None:
+    status = dict(value.get("status") or {})
+    if "allocatable" in value:
+        status["allocatable"] = value.pop("allocatable")
+    if "images" in value and isinstance(value["images"], dict):
+        images = value.pop("images")
+        status["images"] = [{"names": [image], "sizeBytes": size} for image, size in images.items()]
+    value["status"] = status
+

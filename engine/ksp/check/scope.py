@@ -1,0 +1,73 @@
+"""Which names an expression sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ksp.check.schema import NODE, POD
+from ksp.check.typed import Binding, Function, Kind, Stage
+from ksp.check.types import UNKNOWN, List
+
+Named = Binding | Function
+
+
+@dataclass(slots=True)
+class Scope:
+    """Names, and the scope around them. `scores` if `n.score` is known here; `broken` are names whose declarations have
+    mistakes: they are silently Unknown."""
+
+    parent: Scope | None = None
+    names: dict[str, Named] = field(default_factory=dict)
+    scores: bool = False
+    broken: frozenset[str] = frozenset()
+    hints: dict[str, str] = field(default_factory=dict)
+    local: bool = False
+
+    def find(self, name: str) -> Named | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+    def is_broken(self, name: str) -> bool:
+        return name in self.broken or (self.parent is not None and self.parent.is_broken(name))
+
+    def hint(self, name: str) -> str:
+        """Why a name that exists elsewhere is not known here."""
+        return self.hints.get(name) or (self.parent.hint(name) if self.parent else "")
+
+    def knows_scores(self) -> bool:
+        return self.scores or (self.parent is not None and self.parent.knows_scores())
+
+    def all_names(self) -> Iterator[str]:
+        yield from self.names
+        if self.parent is not None:
+            yield from self.parent.all_names()
+
+    def clash(self, name: str) -> Named | None:
+        """What a new local name would hide: another local one. What stands at the top of a file may be hidden."""
+        if name in self.names:
+            return self.names[name]
+        return self.parent.clash(name) if self.local and self.parent is not None and self.parent.local else None
+
+    def inner(self, *, scores: bool = False) -> Scope:
+        return Scope(self, scores=scores, local=True)
+
+
+def root(name: str, *, visible_stage: Stage | None = None) -> Binding:
+    """`pod`, `node`, `cluster` or `feasible`."""
+    types = {"pod": POD, "node": NODE, "cluster": UNKNOWN, "feasible": List(NODE)}
+    stages = {"pod": Stage.POD, "node": Stage.NODE, "cluster": Stage.POD, "feasible": Stage.FEASIBLE}
+    return Binding(name, Kind.ROOT, types[name], None, visible_stage or stages[name])
+
+
+def global_roots() -> dict[str, Named]:
+    return {"cluster": root("cluster")}
+
+
+def rule_roots(kind: str) -> dict[str, Named]:
+    names = ("pod", "node", "cluster", "feasible") if kind == "priority" else ("pod", "node", "cluster")
+    return {name: root(name) for name in names}

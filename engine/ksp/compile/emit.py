@@ -1,0 +1,428 @@
+"""Expressions to Python: each part in the outermost place where it can be computed.
+
+`Emitter.expr` gives the code of an expression for the innermost place of a chain. A part that needs nothing of that place
+is computed further out and stands in the code by its name; a loop over a list that is known further out takes what it can
+along (see `places.Column`). The code cannot raise: every lookup has a zero to fall back on, ints are wrapped.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from ksp.check.schema import struct_names
+from ksp.check.stages import children
+from ksp.check.typed import (
+    Apply,
+    At,
+    Binding,
+    Comprehend,
+    Constant,
+    Expr,
+    Has,
+    If,
+    In,
+    Kind,
+    LetIn,
+    ListOf,
+    Logic,
+    MapOf,
+    NodeScore,
+    Op,
+    Read,
+    Ref,
+    StructOf,
+    Text,
+)
+from ksp.check.types import Bool, Double, Int, List, Map, String, Struct, Type
+from ksp.compile import code
+from ksp.compile.bounds import fits_in_64_bits
+from ksp.compile.inline import inline
+from ksp.compile.places import Column, Inner, Key, Names, Place, key_of
+from ksp.compile.zeros import zero_of
+
+COMPARE: Mapping[str, type[ast.cmpop]] = {
+    "==": ast.Eq, "!=": ast.NotEq, "<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE,
+}  # fmt: skip
+ARITHMETIC: Mapping[str, type[ast.operator]] = {"+": ast.Add, "-": ast.Sub, "*": ast.Mult}
+Chain = tuple[Place, ...]
+ViewCode = Callable[[Binding, Chain], str]
+
+
+class Emitter:
+    """Makes the code of one rule. `constants` are values that the code names; `views` is asked when a view is first
+    read. With `traced`, comparisons report their operands."""
+
+    def __init__(self, *, traced: bool = False) -> None:
+        self.names = Names()
+        self.constants: dict[str, object] = {}
+        self.lets: dict[Binding, Expr] = {}
+        self.view_code: ViewCode | None = None
+        self.traced = traced
+        self.sites: list[Expr] = []
+        self.live: set[str] = set()  # names of the state's own maps, which follow it by themselves
+        self._constant_names: dict[tuple[str, object], str] = {}
+
+    # ---- where
+
+    def place(self, expr: Expr, chain: Chain) -> Place:
+        """The outermost place of the chain where all that the expression names has a name."""
+        needed = self._needed(expr, chain, frozenset(), set())
+        return next(place for place in chain if all(place.name_of(key) is not None for key in needed))
+
+    def _needed(self, expr: Expr, chain: Chain, bound: frozenset[Binding], seen: set[Binding]) -> set[Key]:
+        """What the expression names that it does not bind itself; `seen` are the lets that were looked into."""
+        match expr:
+            case Ref(binding=binding):
+                return set() if binding in bound else self._needed_by_name(binding, chain, bound, seen)
+            case Comprehend(variables=variables, range=range_, body=body):
+                inner = self._needed(body, chain, bound | {*variables}, seen)
+                return self._needed(range_, chain, bound, seen) | inner
+            case LetIn(binding=binding, value=value, body=body):
+                return self._needed(value, chain, bound, seen) | self._needed(body, chain, bound | {binding}, seen)
+            case NodeScore(node=node):
+                return {"scores"} | self._needed(node, chain, bound, seen)
+        needed: set[Key] = {"cluster"} if isinstance(expr, Apply) and expr.row.reads else set()
+        for child in children(expr):
+            needed |= self._needed(child, chain, bound, seen)
+        return needed
+
+    def _needed_by_name(
+        self, binding: Binding, chain: Chain, bound: frozenset[Binding], seen: set[Binding]
+    ) -> set[Key]:
+        value = self.lets.get(binding)
+        if not bound or value is None or chain[-1].name_of(binding) is not None:
+            return {self._named(binding, chain)}
+        if binding in seen:
+            return set()
+        seen.add(binding)
+        return self._needed(value, chain, bound, seen)
+
+    def _named(self, binding: Binding, chain: Chain) -> Key:
+        """Sees to it that the binding has a name: a `let` or `const` is computed when it is first read."""
+        key = key_of(binding)
+        if chain[-1].name_of(key) is not None:
+            return key
+        if binding.kind is Kind.VIEW and self.view_code is not None:
+            self.view_code(binding, chain)
+        else:
+            value = self.lets.get(binding, binding.value)
+            assert value is not None, binding
+            self._let(binding, inline(value) if binding.kind is Kind.CONST else value, chain)
+        return key
+
+    def _let(self, binding: Binding, value: Expr, chain: Chain) -> None:
+        place = self.place(value, chain)
+        made = self.expr(value, self.until(place, chain))
+        place.bind(key_of(binding), place.assign(made, binding.name))
+
+    def until(self, place: Place, chain: Chain) -> Chain:
+        """The chain as it is seen from one of its places."""
+        lineage = set(place.lineage())
+        return tuple(p for p in chain if p in lineage)
+
+    def constant(self, value: object, hint: str) -> ast.Name:
+        """A name for a value that the code cannot write."""
+        identity = (hint, id(value))
+        if identity not in self._constant_names:
+            made = self.names.fresh(f"{hint}")
+            self._constant_names[identity] = made
+            self.constants[made] = value
+        return code.name(self._constant_names[identity])
+
+    # ---- expressions
+
+    def expr(self, expr: Expr, chain: Chain) -> ast.expr:
+        """The code of the expression, for the innermost place of the chain."""
+        if not isinstance(expr, Constant | Ref):
+            place = self.place(expr, chain)
+            if place.level is not chain[-1].level:
+                made = self.inner(expr, self.until(place, chain))
+                if isinstance(made, ast.Constant | ast.Name):
+                    return made
+                name = place.assign(made, _hint(expr))
+                if isinstance(expr, Read) and expr.field.owner == "cluster":
+                    self.live.add(name)
+                return code.name(name)
+        return self.inner(expr, chain)
+
+    def inner(self, expr: Expr, chain: Chain) -> ast.expr:
+        """The code of the expression, computed just here."""
+        match expr:
+            case Constant(value=value):
+                return self._literal(value)
+            case Ref(binding=binding):
+                key = self._named(binding, chain)
+                found = chain[-1].name_of(key)
+                assert found is not None, binding
+                return code.name(found)
+            case Read():
+                return self._read(expr, chain)
+            case Has():
+                return self._has(expr, chain)
+            case At():
+                return self._at(expr, chain)
+            case In(item=item, container=container):
+                return self._traced(expr, code.compare(self.expr(item, chain), ast.In(), self.expr(container, chain)))
+            case Op():
+                return self._op(expr, chain)
+            case Logic(operator=operator, items=items):
+                joined = ast.And() if operator == "&&" else ast.Or()
+                return ast.BoolOp(joined, [self.expr(item, chain) for item in items])
+            case If(condition=condition, then=then, otherwise=otherwise):
+                test = self.expr(condition, chain)
+                return ast.IfExp(test, self.expr(then, chain), self.expr(otherwise, chain))
+            case Apply():
+                return self._apply(expr, chain)
+            case Comprehend():
+                return self._comprehend(expr, chain)
+            case ListOf(items=items):
+                return code.tuple_of([self.expr(item, chain) for item in items])
+            case MapOf(entries=entries):
+                keys: list[ast.expr | None] = [self.expr(k, chain) for k, _ in entries]
+                return ast.Dict(keys, [self.expr(v, chain) for _, v in entries])
+            case StructOf():
+                return self._struct(expr, chain)
+            case Text(parts=parts):
+                return self._text(parts, chain)
+            case NodeScore(node=node):
+                named = chain[-1].name_of("scores") or "scores"
+                return ast.Subscript(code.name(named), code.attribute(self.expr(node, chain), "name"), ast.Load())
+            case LetIn():
+                return self._let_in(expr, chain)
+        raise AssertionError(expr)
+
+    def _literal(self, value: bool | float | str) -> ast.expr:  # noqa: FBT001 - any literal
+        if isinstance(value, float) and not math.isfinite(value):
+            return self.constant(value, "double")
+        return code.constant(value)
+
+    def zero(self, type: Type) -> ast.expr:
+        value = zero_of(type)
+        if isinstance(value, bool | int | float | str):
+            return code.constant(value)
+        if value == () and isinstance(type, List):
+            return code.tuple_of([])
+        return self.constant(value, f"no_{type.name}" if isinstance(type, Struct) else "nothing")
+
+    # ---- fields and elements
+
+    def _read(self, expr: Read, chain: Chain) -> ast.expr:
+        if expr.field.owner == "cluster":
+            objects = code.attribute(self.expr(expr.value, chain), "objects")
+            return ast.Subscript(objects, code.constant(expr.field.name), ast.Load())
+        value = code.attribute(self.expr(expr.value, chain), *expr.field.path)
+        if expr.field.quantities:
+            return code.call("_amounts", value)
+        if expr.field.nullable:
+            return ast.BoolOp(ast.Or(), [value, self.zero(expr.type)])
+        return value
+
+    def _has(self, expr: Has, chain: Chain) -> ast.expr:
+        value = code.attribute(self.expr(expr.value, chain), *expr.field.path)
+        if expr.field.nullable:
+            return code.compare(value, ast.IsNot(), code.constant(None))
+        if isinstance(expr.field.type, List | Map):
+            return code.compare(code.call("len", value), ast.Gt(), code.constant(0))
+        return code.compare(value, ast.NotEq(), self.zero(expr.field.type))
+
+    def _at(self, expr: At, chain: Chain) -> ast.expr:
+        value, key = self.expr(expr.value, chain), self.expr(expr.key, chain)
+        if isinstance(expr.value.type, Map):
+            return code.method(value, "get", key, self.zero(expr.type))
+        if isinstance(key, ast.Constant) and key.value == 0:
+            value = self.kept(value, chain)
+            return ast.IfExp(value, ast.Subscript(value, key, ast.Load()), self.zero(expr.type))
+        return code.call("_element", value, key, self.zero(expr.type))
+
+    def kept(self, value: ast.expr, chain: Chain) -> ast.expr:
+        """The value under a name, so that it can be read twice."""
+        if isinstance(value, ast.Name | ast.Constant):
+            return value
+        return code.name(chain[-1].assign(value, "v"))
+
+    # ---- operators
+
+    def _op(self, expr: Op, chain: Chain) -> ast.expr:
+        operands = [self.expr(operand, chain) for operand in expr.operands]
+        if expr.operator in COMPARE:
+            return self._traced(expr, code.compare(operands[0], COMPARE[expr.operator](), operands[1]), operands)
+        match expr.operator, expr.type:
+            case "!", _:
+                return code.not_(operands[0])
+            case "neg", Int():
+                return code.call("_wrap", ast.UnaryOp(ast.USub(), operands[0]))
+            case "neg", _:
+                return ast.UnaryOp(ast.USub(), operands[0])
+            case "+", List():
+                return ast.Tuple([ast.Starred(operand, ast.Load()) for operand in operands], ast.Load())
+            case "/", Double():
+                return code.call("_double_quotient", *operands)
+            case "/", _:
+                return code.call("_div", *operands, code.constant(0))
+            case "%", _:
+                return code.call("_remainder", *operands)
+        made = ast.BinOp(operands[0], ARITHMETIC[expr.operator](), operands[1])
+        if isinstance(expr.type, Int) and not fits_in_64_bits(expr):
+            return code.call("_wrap", made)
+        return made
+
+    def _traced(self, expr: Expr, made: ast.expr, operands: Sequence[ast.expr] = ()) -> ast.expr:
+        if not self.traced:
+            return made
+        self.sites.append(expr)
+        return code.call("trace", code.constant(len(self.sites) - 1), made, *operands)
+
+    # ---- functions
+
+    def _apply(self, expr: Apply, chain: Chain) -> ast.expr:
+        inlined = self._short(expr, chain)
+        if inlined is not None:
+            return inlined
+        arguments = [self.expr(a, chain) for a in expr.arguments]
+        if expr.row.name == "sum":
+            arguments.append(code.constant(0.0 if isinstance(expr.type, Double) else 0))
+        if expr.row.reads:
+            arguments.insert(0, code.attribute(code.name("cluster"), "objects"))
+        return ast.Call(self.constant(expr.row.run, expr.row.run.__name__), arguments, [])
+
+    def _short(self, expr: Apply, chain: Chain) -> ast.expr | None:
+        """What Python has an operator or a quick function of its own for."""
+        first = expr.arguments[0]
+        match expr.row.name, first.type:
+            case "size", _:
+                if isinstance(first, Comprehend) and first.kind == "filter" and isinstance(first.range.type, List):
+                    return self._counted(first, chain)
+                return code.call("len", self.expr(first, chain))
+            case "int", Int():
+                return self.expr(first, chain)
+            case "double", Int():
+                return code.call("float", self.expr(first, chain))
+            case ("min" | "max") as function, Int() | Double() if not expr.row.method:
+                return code.call(function, *(self.expr(a, chain) for a in expr.arguments))
+        return None
+
+    def _struct(self, expr: StructOf, chain: Chain) -> ast.expr:
+        assert isinstance(expr.type, Struct)
+        kind = struct_names()[expr.type.name]
+        keywords = []
+        for field, value in expr.fields:
+            made = self.expr(value, chain)
+            if field.quantities:
+                made = code.call("_quantities", made)
+            keywords.append(ast.keyword(field.path[0], made))
+        return ast.Call(self.constant(kind, expr.type.name), [], keywords)
+
+    def _text(self, parts: Sequence[str | Expr], chain: Chain) -> ast.expr:
+        values: list[ast.expr] = []
+        for part in parts:
+            if isinstance(part, str):
+                values.append(code.constant(part))
+                continue
+            made = self.expr(part, chain)
+            if isinstance(part.type, Bool | Double):
+                made = code.call("_to_string", made)
+            values.append(ast.FormattedValue(made, -1, None))
+        return ast.JoinedStr(values)
+
+    def _let_in(self, expr: LetIn, chain: Chain) -> ast.expr:
+        place = self.place(expr.value, chain)
+        if place.level is chain[-1].level:
+            place = chain[-1]
+        made = self.expr(expr.value, self.until(place, chain))
+        place.bind(expr.binding, place.assign(made, expr.binding.name))
+        return self.expr(expr.body, chain)
+
+    # ---- loops
+
+    def _comprehend(self, expr: Comprehend, chain: Chain) -> ast.expr:
+        clauses, body, variables = self._looped(expr, chain)
+        match expr.kind:
+            case "all" | "exists":
+                return code.call("all" if expr.kind == "all" else "any", ast.GeneratorExp(body, clauses))
+            case "exists_one":
+                return code.compare(_count(clauses, body), ast.Eq(), code.constant(1))
+            case "map":
+                return code.call("tuple", ast.ListComp(body, clauses))
+        clauses[-1].ifs.append(body)
+        if isinstance(expr.range.type, Map) and len(expr.variables) == 2:
+            key, value = variables[0], variables[1]
+            return ast.DictComp(code.name(key), code.name(value), clauses)
+        kept = variables[-1] if isinstance(expr.range.type, List) else variables[0]
+        return code.call("tuple", ast.ListComp(code.name(kept), clauses))
+
+    def _counted(self, expr: Comprehend, chain: Chain) -> ast.expr:
+        clauses, body, _ = self._looped(expr, chain)
+        return _count(clauses, body)
+
+    def _looped(self, expr: Comprehend, chain: Chain) -> tuple[list[ast.comprehension], ast.expr, list[str]]:
+        """The clauses of a comprehension, its body, and the names of its variables."""
+        ordered = expr.kind in ("filter", "map")
+        inner = Inner(chain[-1], self.names)
+        early, inside = self.enter(expr.variables, expr.range, inner, chain)
+        names = [inner.names[v] for v in expr.variables]
+        body = self.expr(expr.body, inside)
+        values = self.run(expr.range, expr.variables, names, early, chain, ordered=ordered)
+        columns = early.columns if early is not None else []
+        return [code.clause([*names, *columns], values), *inner.clauses], body, names
+
+    def enter(
+        self, variables: Sequence[Binding], range_: Expr, body: Place, chain: Chain
+    ) -> tuple[Column | None, Chain]:
+        """Names for the variables of a loop; the chain inside of it, and where it can compute things early, if it can."""
+        home = self.place(range_, chain)
+        for variable in variables:
+            body.names[variable] = self.names.fresh(variable.name)
+        if home.level is chain[-1].level:
+            return None, (*chain, body)
+        early = Column(home, self.names, dict(body.names), body=body)
+        at = chain.index(home) + 1
+        return early, (*chain[:at], early, *chain[at:], body)
+
+    def run(
+        self, range_: Expr, variables: Sequence[Binding], names: Sequence[str], early: Column | None, chain: Chain, *,
+        ordered: bool,
+    ) -> ast.expr:  # fmt: skip
+        """What the loop runs over: the elements, or tuples of them and of what was computed early for each."""
+        if early is None or early.parent is None:
+            return self._elements(range_, len(variables), chain, ordered=ordered)
+        home = early.parent
+        outer = self.until(home, chain)
+        values = self._elements(range_, len(variables), outer, ordered=ordered)
+        if not early.columns:
+            if isinstance(values, ast.Name):
+                return values
+            return code.name(home.assign(code.call("tuple", values) if len(variables) == 2 else values, "range_"))
+        rows = ast.ListComp(
+            code.tuple_of([code.name(n) for n in (*names, *early.columns)]), [code.clause(names, values), *early.clauses]
+        )
+        return code.name(home.assign(code.call("tuple", rows), f"each_{names[-1]}"))
+
+    def _elements(self, range_: Expr, variables: int, chain: Chain, *, ordered: bool) -> ast.expr:
+        values = self.expr(range_, chain)
+        if isinstance(range_.type, Map):
+            if variables == 2:
+                items = code.method(values, "items")
+                return code.call("sorted", items) if ordered else items
+            return code.call("sorted", values) if ordered else values
+        return code.call("enumerate", values) if variables == 2 else values
+
+
+def _count(clauses: list[ast.comprehension], condition: ast.expr) -> ast.expr:
+    clauses[-1].ifs.append(condition)
+    return code.call("sum", ast.GeneratorExp(code.constant(1), clauses))
+
+
+def _hint(expr: Expr) -> str:
+    match expr:
+        case Read(field=field):
+            return field.path[-1]
+        case Apply(row=row):
+            return row.run.__name__
+        case At(value=value):
+            return f"{_hint(value)}_at"
+        case Ref(binding=binding):
+            return binding.name
+    return "v"
+

@@ -1,0 +1,127 @@
+"""A checked rule becomes something that runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import CodeType
+from typing import Any
+
+from ksp.check.typed import Expr, Rule
+from ksp.compile.code import function as make_function
+from ksp.compile.emit import Emitter
+from ksp.compile.inline import inline
+from ksp.compile.places import Frame
+from ksp.compile.rules import RuleCode
+from ksp.compile.runtime import RUNTIME, Denial, Failure
+from ksp.compile.tables import Tables
+from ksp.compile.zeros import zero_of
+from ksp.model.info import NodeInfo, PodInfo
+
+Outcome = Denial | Failure | None
+Trace = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPredicate:
+    """A predicate for one pod. `outcome` is what `prefilter` decided for all nodes; otherwise `check` judges a node, and
+    is None where every node is admitted."""
+
+    outcome: Outcome
+    check: Callable[[NodeInfo], Outcome] | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPriority:
+    """A priority for one pod. `outcome` is a failure of `prescore`. `scores` gives each feasible node's score, or a
+    failure; `normalize` brings such a list to 0..100, and is None where the scores are there already."""
+
+    outcome: Failure | None
+    scores: Callable[[Sequence[NodeInfo]], list[int] | Failure]
+    normalize: Callable[[Sequence[NodeInfo], Sequence[int]], list[int]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A predicate with its arguments."""
+
+    rule: Rule
+    run: Callable[[PodInfo, Tables], tuple[Outcome, Callable[[NodeInfo], Outcome] | None]]
+
+    def bind(self, pod: PodInfo, cluster: Tables) -> BoundPredicate:
+        """What the rule says of nodes for this pod, in this state of the cluster: good until the state changes."""
+        return BoundPredicate(*self.run(pod, cluster))
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """A priority with its arguments."""
+
+    rule: Rule
+    run: Callable[[PodInfo, Tables], tuple[Failure | None, Any, Any]]
+
+    def bind(self, pod: PodInfo, cluster: Tables) -> BoundPriority:
+        """What the rule gives to nodes for this pod, in this state of the cluster: good until the state changes."""
+        return BoundPriority(*self.run(pod, cluster))
+
+
+class CompiledRule:
+    """A rule's generated function, and the constants that it names."""
+
+    def __init__(self, rule: Rule, *, traced: bool = False) -> None:
+        self.rule = rule
+        maker = RuleCode(rule, traced=traced)
+        self.tree = maker.function()
+        self.constants = maker.emitter.constants
+        self.sites: Sequence[Expr] = maker.emitter.sites
+
+    @cached_property
+    def source(self) -> str:
+        """The function as Python text, to read."""
+        return ast.unparse(ast.fix_missing_locations(ast.Module([self.tree], [])))
+
+    @cached_property
+    def code(self) -> CodeType:
+        return _compiled(self.tree, f"<ksp {self.rule.name}>")
+
+    def instantiate(self, arguments: Mapping[str, object] | None = None, trace: Trace | None = None) -> Predicate | Priority:
+        """The rule with arguments by parameter, as run-time values (ints, tuples, dicts, structs); what is not given has
+        its default. `trace` is for a rule compiled with `traced`: it gets a site, the value there and its operands, and
+        returns the value."""
+        values = [_argument(p, arguments or {}) for p in self.rule.parameters]
+        namespace = _run(self.code, self.constants)
+        made = namespace[self.tree.name](*values, *([trace] if trace is not None else []))
+        return Predicate(self.rule, made) if self.rule.kind == "predicate" else Priority(self.rule, made)
+
+
+def compile_rule(rule: Rule, *, traced: bool = False) -> CompiledRule:
+    """Compile a rule that has passed the checker."""
+    return CompiledRule(rule, traced=traced)
+
+
+def constant_value(expr: Expr) -> object:
+    """The run-time value of a constant expression: a `param`'s default, an argument of a provider."""
+    emitter = Emitter()
+    frame = Frame(None, emitter.names)
+    made = emitter.expr(inline(expr), (frame,))
+    function = make_function("constant", [], [*frame.lines, ast.Return(made)])
+    return _run(_compiled(function, "<ksp constant>"), emitter.constants)["constant"]()
+
+
+def _argument(parameter: Any, arguments: Mapping[str, object]) -> object:
+    if parameter.binding.name in arguments:
+        return arguments[parameter.binding.name]
+    return zero_of(parameter.binding.type) if parameter.default is None else constant_value(parameter.default)
+
+
+def _compiled(tree: ast.FunctionDef, name: str) -> CodeType:
+    return compile(ast.fix_missing_locations(ast.Module([tree], [])), name, "exec")
+
+
+def _run(code: CodeType, constants: Mapping[str, object]) -> dict[str, Any]:
+    """Runs generated code: it sees what the runtime and its constants give, and no builtins."""
+    namespace: dict[str, Any] = {"__builtins__": {}, **RUNTIME, **constants}
+    exec(code, namespace)  # noqa: S102 - what is run was made here, from a checked policy
+    return namespace

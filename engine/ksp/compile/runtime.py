@@ -1,0 +1,95 @@
+"""What generated code can call beside the function table: this, and nothing else, is in its reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ksp.check import builtins
+from ksp.compile.tables import tally
+from ksp.model.info import EMPTY_NODE, NodeInfo
+from ksp.model.int64 import wrap
+from ksp.model.quantity import Quantity, QuantityError
+from ksp.model.requests import amount
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A rule does not admit a node. `unresolvable`: removing pods from the node cannot help."""
+
+    unresolvable: bool
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A rule ends the attempt with an error."""
+
+    message: str
+
+
+def element(values: Sequence[Any], index: int, otherwise: Any) -> Any:
+    """The element, or the zero where there is none."""
+    return values[index] if 0 <= index < len(values) else otherwise
+
+
+def remainder(a: int, b: int) -> int:
+    return builtins.remainder(a, b) if b else 0
+
+
+def amounts(resources: Mapping[str, Quantity]) -> dict[str, int]:
+    """A resource list as the API writes it, in base units. What does not parse reads as 0."""
+    found = {}
+    for name, quantity in resources.items():
+        try:
+            found[name] = amount(name, quantity)
+        except QuantityError:
+            found[name] = 0
+    return found
+
+
+def quantities(resources: Mapping[str, int]) -> dict[str, Quantity]:
+    """The inverse of `amounts`."""
+    return {name: f"{n}m" if name == "cpu" else n for name, n in resources.items()}
+
+
+def largest(_feasible: Sequence[NodeInfo], raw: Sequence[int]) -> list[int]:
+    """`normalize`: 100 for the highest score, the others in proportion; 0 for all if none is above 0."""
+    most = max(raw, default=0)
+    return [builtins.div(wrap(100 * score), most, 0) for score in raw] if most > 0 else [0] * len(raw)
+
+
+def reversed_(_feasible: Sequence[NodeInfo], raw: Sequence[int]) -> list[int]:
+    """`normalize reversed`: the other way round; 100 for all if none is above 0."""
+    return [100 - score for score in largest(_feasible, raw)]
+
+
+RUNTIME: dict[str, object] = {
+    "len": len,
+    "any": any,
+    "all": all,
+    "tuple": tuple,
+    "sorted": sorted,
+    "sum": sum,
+    "float": float,
+    "min": min,
+    "max": max,
+    "enumerate": enumerate,
+    "_wrap": wrap,
+    "_div": builtins.div,
+    "_double_quotient": builtins.double_quotient,
+    "_remainder": remainder,
+    "_element": element,
+    "_to_string": builtins.to_string,
+    "_amounts": amounts,
+    "_quantities": quantities,
+    "_Denial": Denial,
+    "_Failure": Failure,
+    "dict": dict,
+    "zip": zip,
+    "_empty_node": EMPTY_NODE,
+    "_tally": tally,
+    "_largest": largest,
+    "_reversed": reversed_,
+}

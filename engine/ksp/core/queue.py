@@ -1,0 +1,352 @@
+"""Which pod is to be tried next, and when the others are tried again.
+
+Each pod that waits for a node is in one place:
+
+                    add
+      ABSENT ----------------> ACTIVE <------------------+--------------------+
+         ^                       |                       |                    |
+         | delete            pop |        expire, update |       wake, update |
+         |                       v                       |                    |
+         +------------------ IN_FLIGHT                BACKOFF <-------- UNSCHEDULABLE
+                              |     |                    ^      wake          ^
+                              |     +--------------------+                    |
+                              |   retry; fail after a move request            |
+                              +-----------------------------------------------+
+                                  fail
+
+`delete` leads from everywhere to ABSENT. `expire` is the end of a backoff. `wake` is a move request that may help
+the pod, or the end of its patience; it leads to BACKOFF while the pod has to back off, else to ACTIVE. A pod that
+was changed in flight goes to ACTIVE when it comes back, since what failed is not what it is now.
+
+- ACTIVE: the highest priority first, then the earliest `added`, then in the order in which they entered.
+- BACKOFF: 1, 2, 4, 8, 10, 10 ... seconds after `added`, by the number of attempts; an attempt counts when it is
+  popped.
+- UNSCHEDULABLE: until an event may help, but no longer than `patience` (60 s) after `added`: a net for lost
+  events.
+- IN_FLIGHT: popped, being decided or bound. It ends when the pod is deleted from the queue, because it is bound or
+  gone, or comes back by `fail` or `retry`.
+
+A move request comes with a cluster event. It may be just what a pod in flight needs, whose failure is not known
+yet. So each pop starts a cycle, a move request marks the current one, and a pod that fails goes to BACKOFF if its
+own cycle or a later one is marked. The end of patience is no event, and marks nothing.
+
+There is no timer. What is due by `now` moves when the queue is popped; `next_deadline` says when that is.
+(kube-scheduler looks every second for pods that have backed off, and every 30 s for those that lost patience, so
+there they wait up to that much longer.) Times are those of the caller's clock, and never go back. Identity is the
+uid: a pod that comes under the name of another is another pod.
+
+Every operation is O(log n), but a move request looks at all unschedulable pods.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import takewhile
+from typing import Final
+
+from ksp.core.backoff import Backoff
+from ksp.core.errors import IllegalMoveError
+from ksp.core.lazy_heap import LazyHeap
+from ksp.core.nominations import Nominations
+from ksp.model.info import PodInfo
+
+
+class Place(Enum):
+    """Where a pod is."""
+
+    ABSENT = "absent"
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    UNSCHEDULABLE = "unschedulable"
+    IN_FLIGHT = "in flight"
+
+
+class QueueEvent(Enum):
+    """What can happen to a pod."""
+
+    ADD = "add"
+    POP = "pop"
+    FAIL = "fail"
+    RETRY = "retry"
+    UPDATE = "update"
+    DELETE = "delete"
+    WAKE = "wake"
+    EXPIRE = "expire"
+
+
+_AWAKE: Final = frozenset({Place.ACTIVE, Place.BACKOFF})
+
+# Where an event can lead; the conditions are told above.
+TRANSITIONS: Final[dict[tuple[Place, QueueEvent], frozenset[Place]]] = {
+    (Place.ABSENT, QueueEvent.ADD): frozenset({Place.ACTIVE}),
+    (Place.ABSENT, QueueEvent.DELETE): frozenset({Place.ABSENT}),
+    (Place.ABSENT, QueueEvent.FAIL): frozenset({Place.ABSENT}),
+    (Place.ABSENT, QueueEvent.RETRY): frozenset({Place.ABSENT}),
+    (Place.ACTIVE, QueueEvent.POP): frozenset({Place.IN_FLIGHT}),
+    (Place.ACTIVE, QueueEvent.UPDATE): frozenset({Place.ACTIVE}),
+    (Place.ACTIVE, QueueEvent.DELETE): frozenset({Place.ABSENT}),
+    (Place.BACKOFF, QueueEvent.EXPIRE): frozenset({Place.ACTIVE}),
+    (Place.BACKOFF, QueueEvent.UPDATE): frozenset({Place.ACTIVE}),
+    (Place.BACKOFF, QueueEvent.DELETE): frozenset({Place.ABSENT}),
+    (Place.UNSCHEDULABLE, QueueEvent.WAKE): _AWAKE,
+    (Place.UNSCHEDULABLE, QueueEvent.UPDATE): frozenset({Place.ACTIVE, Place.UNSCHEDULABLE}),
+    (Place.UNSCHEDULABLE, QueueEvent.DELETE): frozenset({Place.ABSENT}),
+    (Place.IN_FLIGHT, QueueEvent.FAIL): frozenset({Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE}),
+    (Place.IN_FLIGHT, QueueEvent.RETRY): _AWAKE,
+    (Place.IN_FLIGHT, QueueEvent.UPDATE): frozenset({Place.IN_FLIGHT}),
+    (Place.IN_FLIGHT, QueueEvent.DELETE): frozenset({Place.ABSENT}),
+}
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPod:
+    """A pod that waits for a node, and what is known of its attempts. Only the queue changes it.
+
+    `added` is when it came or last came back, `first_added` when it came: seconds of the caller's clock.
+    `unschedulable_by` are the names of the rules that denied it last. `cycle` is the one in which it was popped last.
+    """
+
+    info: PodInfo
+    added: float
+    first_added: float
+    attempts: int = 0
+    unschedulable_by: frozenset[str] = frozenset()
+    place: Place = Place.ABSENT
+    cycle: int = 0
+    changed_in_flight: bool = field(default=False, repr=False)
+
+    @property
+    def uid(self) -> str:
+        return self.info.uid
+
+
+class SchedulingQueue:
+    """The pods that wait for a node, and those nominated to one."""
+
+    def __init__(self, backoff: Backoff | None = None, patience: float = 60.0) -> None:
+        if patience <= 0:
+            raise ValueError(f"unschedulable pods must have some patience, not {patience}")
+        self.backoff = backoff or Backoff()
+        self.patience = patience
+        self.nominations = Nominations()
+        self._pods: dict[str, QueuedPod] = {}
+        self._active: LazyHeap[QueuedPod] = LazyHeap()
+        self._backoff: LazyHeap[QueuedPod] = LazyHeap()
+        # In the order of `added`, since pods enter with the present time: the first loses patience first.
+        self._unschedulable: OrderedDict[str, QueuedPod] = OrderedDict()
+        self._cycle = 0
+        self._moved_in_cycle = -1
+
+    # ---- questions
+
+    def get(self, uid: str) -> QueuedPod | None:
+        return self._pods.get(uid)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._pods
+
+    def __len__(self) -> int:
+        """How many pods there are, those in flight included."""
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        """The pods in the order in which they first came."""
+        return iter(self._pods.values())
+
+    def pending(self) -> dict[str, int]:
+        """How many pods wait in each place, under the names of kube-scheduler's metric; those in flight do not wait."""
+        return {
+            "active": len(self._active),
+            "backoff": len(self._backoff),
+            "unschedulable": len(self._unschedulable),
+        }
+
+    def next_deadline(self, now: float) -> float | None:
+        """The earliest time, from now on, at which `pop` gives a pod unless something else happens; None for never."""
+        if self._active:
+            return now
+        due = []
+        if (first := self._backoff.first()) is not None:
+            due.append(first[0][0])
+        if self._unschedulable:
+            due.append(self._patience_end(next(iter(self._unschedulable.values()))))
+        return max(now, min(due)) if due else None
+
+    # ---- the way of a pod
+
+    def add(self, info: PodInfo, now: float) -> QueuedPod:
+        """A pod without a node came."""
+        present = self._pods.get(info.uid)
+        if present is not None:
+            raise _illegal(info.uid, present.place, QueueEvent.ADD)
+        queued = self._pods[info.uid] = QueuedPod(info, added=now, first_added=now)
+        self._move(queued, QueueEvent.ADD, Place.ACTIVE)
+        self.nominations.put_if_claimed(info)
+        return queued
+
+    def pop(self, now: float) -> QueuedPod | None:
+        """The pod to try now, in flight from here on; None if none is ready. Starts a cycle."""
+        self._flush(now)
+        first = self._active.first()
+        if first is None:
+            return None
+        queued = first[1]
+        self._cycle += 1
+        queued.cycle = self._cycle
+        queued.attempts += 1
+        self._move(queued, QueueEvent.POP, Place.IN_FLIGHT)
+        return queued
+
+    def fail(self, queued: QueuedPod, now: float, unschedulable_by: frozenset[str]) -> Place:
+        """No node fits the pod, say these rules: it waits for an event that may help. Where it is now.
+
+        A pod that was deleted in flight stays away.
+        """
+        moved = self._moved_in_cycle >= queued.cycle
+        place = Place.BACKOFF if moved else Place.UNSCHEDULABLE
+        return self._come_back(queued, now, QueueEvent.FAIL, place, unschedulable_by)
+
+    def retry(self, queued: QueuedPod, now: float) -> Place:
+        """The attempt failed for a reason other than the cluster's state: repeat it with backoff. Else as `fail`."""
+        return self._come_back(queued, now, QueueEvent.RETRY, Place.BACKOFF, frozenset())
+
+    def update(self, info: PodInfo, *, changed: bool) -> Place:
+        """The pod is now this; `changed` if more than its status and versions differ. Where it is now.
+
+        As in kube-scheduler 1.19, any update ends a pod's backoff.
+        """
+        queued = self._pods.get(info.uid)
+        if queued is None:
+            raise _illegal(info.uid, Place.ABSENT, QueueEvent.UPDATE)
+        old, queued.info = queued.info, info
+        self.nominations.update(old, info)
+        if queued.place is Place.IN_FLIGHT:
+            queued.changed_in_flight |= changed
+        elif queued.place is Place.ACTIVE and info.priority != old.priority:
+            self._enter(queued)
+        self._move(queued, QueueEvent.UPDATE, _place_after_update(queued.place, changed=changed))
+        return queued.place
+
+    def delete(self, uid: str) -> QueuedPod | None:
+        """The pod waits no more: it is gone, bound, or not ours. Its nomination ends. What it was, if it was here."""
+        self.nominations.remove(uid)
+        queued = self._pods.pop(uid, None)
+        if queued is not None:
+            self._move(queued, QueueEvent.DELETE, Place.ABSENT)
+        return queued
+
+    # ---- move requests
+
+    def move(self, may_help: Callable[[QueuedPod], bool], now: float) -> int:
+        """Something happened in the cluster: wake the unschedulable pods that it may help; how many there were."""
+        self._moved_in_cycle = self._cycle
+        awake = [queued for queued in self._unschedulable.values() if may_help(queued)]
+        for queued in awake:
+            self._wake(queued, now)
+        return len(awake)
+
+    def move_all(self, now: float) -> int:
+        """Something happened that may help any pod."""
+        return self.move(lambda _: True, now)
+
+    # ---- nominated pods
+
+    def nominate(self, info: PodInfo, node_name: str) -> None:
+        """Others are being evicted from the node for the pod's sake."""
+        self.nominations.put(info, node_name)
+
+    def clear_nomination(self, uid: str) -> None:
+        """The pod claims no node any more, for instance because it is assumed on one."""
+        self.nominations.remove(uid)
+
+    def nominated_on(self, node_name: str) -> list[PodInfo]:
+        """The pods nominated to a node, in the order in which they were."""
+        return self.nominations.on(node_name)
+
+    # ---- moves
+
+    def _flush(self, now: float) -> None:
+        """Move what is due: pods that have backed off, pods that have lost patience."""
+        while (first := self._backoff.first()) is not None and first[0][0] <= now:
+            self._move(first[1], QueueEvent.EXPIRE, Place.ACTIVE)
+        for queued in self._out_of_patience(now):
+            self._wake(queued, now)
+
+    def _out_of_patience(self, now: float) -> list[QueuedPod]:
+        waiting = self._unschedulable.values()
+        return list(takewhile(lambda queued: self._patience_end(queued) <= now, waiting))
+
+    def _wake(self, queued: QueuedPod, now: float) -> None:
+        backing_off = self._backoff_end(queued) > now
+        self._move(queued, QueueEvent.WAKE, Place.BACKOFF if backing_off else Place.ACTIVE)
+
+    def _come_back(
+        self, queued: QueuedPod, now: float, event: QueueEvent, place: Place, unschedulable_by: frozenset[str]
+    ) -> Place:
+        if queued.place is Place.ABSENT:
+            return Place.ABSENT
+        if queued.changed_in_flight:
+            place = Place.ACTIVE
+        self._check(queued, event, place)
+        queued.added = now
+        queued.unschedulable_by = unschedulable_by
+        queued.changed_in_flight = False
+        self._move(queued, event, place)
+        self.nominations.put_if_claimed(queued.info)
+        return place
+
+    @staticmethod
+    def _check(queued: QueuedPod, event: QueueEvent, place: Place) -> None:
+        if place not in TRANSITIONS.get((queued.place, event), ()):
+            raise _illegal(queued.uid, queued.place, event)
+
+    def _move(self, queued: QueuedPod, event: QueueEvent, place: Place) -> None:
+        """Take the pod from where it is to the place, if the table allows that. Who stays keeps the turn."""
+        self._check(queued, event, place)
+        if place is queued.place:
+            return
+        self._leave(queued)
+        queued.place = place
+        self._enter(queued)
+
+    def _leave(self, queued: QueuedPod) -> None:
+        match queued.place:
+            case Place.ACTIVE:
+                self._active.discard(queued.uid)
+            case Place.BACKOFF:
+                self._backoff.discard(queued.uid)
+            case Place.UNSCHEDULABLE:
+                del self._unschedulable[queued.uid]
+            case Place.ABSENT | Place.IN_FLIGHT:
+                pass
+
+    def _enter(self, queued: QueuedPod) -> None:
+        match queued.place:
+            case Place.ACTIVE:
+                self._active.put(queued.uid, queued, (-queued.info.priority, queued.added))
+            case Place.BACKOFF:
+                self._backoff.put(queued.uid, queued, (self._backoff_end(queued),))
+            case Place.UNSCHEDULABLE:
+                self._unschedulable[queued.uid] = queued
+            case Place.ABSENT | Place.IN_FLIGHT:
+                pass
+
+    def _backoff_end(self, queued: QueuedPod) -> float:
+        return queued.added + self.backoff.duration(queued.attempts)
+
+    def _patience_end(self, queued: QueuedPod) -> float:
+        return queued.added + self.patience
+
+
+def _place_after_update(place: Place, *, changed: bool) -> Place:
+    """Where an updated pod goes."""
+    if place is Place.IN_FLIGHT or (place is Place.UNSCHEDULABLE and not changed):
+        return place
+    return Place.ACTIVE
+
+
+def _illegal(uid: str, place: Place, event: QueueEvent) -> IllegalMoveError:
+    return IllegalMoveError("queue", f"pod {uid}", place.value, event.value)

@@ -1,0 +1,21 @@
+"""Values that rules take as parameters: the types of kube-scheduler's plugin arguments."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ksp.model.meta import Int
+
+
+class ResourceSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A resource and how much it counts."""
+
+    name: str = ""
+    weight: Int = 0
+
+
+class UtilizationShapePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A point of the function from utilization (percent) to score (0 to 10)."""
+
+    utilization: Int = 0
+    score: Int = 0

@@ -1,0 +1,158 @@
+"""What a pod asks for, per resource: cpu in milli-units, all else in whole units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from ksp.model.int64 import wrap
+from ksp.model.labels import qualified_name_error
+from ksp.model.meta import ResourceList
+from ksp.model.pod import Container, PodSpec
+from ksp.model.quantity import QuantityError, milli_value, value
+
+Amounts = dict[str, int]
+
+BASIC: Final = ("cpu", "memory", "ephemeral-storage")
+
+# What a container that does not say is taken to use, for scoring: 100m and 200Mi.
+UNSTATED: Final[Mapping[str, int]] = {"cpu": 100, "memory": 200 * 1024 * 1024}
+_NONE_UNSTATED: Final[Mapping[str, int]] = {}
+
+
+class Requests(msgspec.Struct, frozen=True, kw_only=True):
+    """`stated` counts what containers say; `nonzero` also what those use that say nothing about cpu or memory.
+
+    Both have cpu, memory and ephemeral-storage and are sorted by resource. `error` is why a quantity could not be
+    read, else ""; then the amounts are all 0.
+    """
+
+    stated: Amounts
+    nonzero: Amounts
+    error: str = ""
+
+
+def is_basic_resource(name: str) -> bool:
+    return name in BASIC
+
+
+@lru_cache(maxsize=4096)
+def is_extended_resource(name: str) -> bool:
+    """A resource that is not Kubernetes' own, such as example.com/gpu."""
+    return (
+        "/" in name
+        and "kubernetes.io/" not in name
+        and not name.startswith("requests.")
+        and not qualified_name_error(f"requests.{name}")
+    )
+
+
+@lru_cache(maxsize=4096)
+def is_counted_resource(name: str) -> bool:
+    """Whether scheduling keeps account of the resource; of others it takes no notice."""
+    return (
+        name in BASIC
+        or name.startswith(("hugepages-", "attachable-volumes-"))
+        or "kubernetes.io/" in name
+        or is_extended_resource(name)
+    )
+
+
+def amount(name: str, quantity: str | float) -> int:
+    """A quantity of the resource in its base unit. Raises QuantityError."""
+    return milli_value(quantity) if name == "cpu" else value(quantity)
+
+
+def amounts(path: str, resources: ResourceList) -> Amounts:
+    """The resource list in base units. Raises QuantityError with the path of what is wrong."""
+    found: Amounts = {}
+    for name, quantity in resources.items():
+        try:
+            found[name] = amount(name, quantity)
+        except QuantityError as error:
+            raise QuantityError(error.text, f"{path}[{name}]") from error
+    return found
+
+
+def requests_of(spec: PodSpec) -> Requests:
+    try:
+        pod = _Parsed.of(spec)
+    except QuantityError as error:
+        nothing = _with_basic({})
+        return Requests(stated=nothing, nonzero=nothing, error=str(error))
+    stated = pod.total(_NONE_UNSTATED)
+    nonzero = pod.total({name: n for name, n in UNSTATED.items() if not pod.level or stated.get(name, 0) == 0})
+    return Requests(stated=_with_basic(stated), nonzero=_with_basic(nonzero))
+
+
+class _Parsed(msgspec.Struct, frozen=True):
+    """The resource lists of a pod as numbers; `init` has each list with whether it is a sidecar's."""
+
+    containers: list[Amounts]
+    init: list[tuple[Amounts, bool]]
+    level: Amounts
+    overhead: Amounts
+
+    @staticmethod
+    def of(spec: PodSpec) -> _Parsed:
+        init = zip(_lists("initContainers", spec.init_containers), spec.init_containers, strict=True)
+        level = amounts("spec.resources.requests", spec.resources.requests) if spec.resources else {}
+        return _Parsed(
+            list(_lists("containers", spec.containers)),
+            [(asked, container.restart_policy == "Always") for asked, container in init],
+            {name: n for name, n in level.items() if name in ("cpu", "memory") or name.startswith("hugepages-")},
+            amounts("spec.overhead", spec.overhead),
+        )
+
+    def total(self, unstated: Mapping[str, int]) -> Amounts:
+        """What the pod needs at its busiest: containers run together, init containers one after another.
+
+        A sidecar starts among the init containers and keeps running. What the pod states as a whole replaces the
+        sum over its containers.
+        """
+        total: Amounts = {}
+        for asked in self.containers:
+            _add(total, asked, unstated)
+        running: Amounts = {}
+        starting: Amounts = {}
+        for asked, sidecar in self.init:
+            if sidecar:
+                _add(total, asked, unstated)
+                _add(running, asked, unstated)
+            else:
+                needed = dict(running)
+                _add(needed, asked, unstated)
+                _raise_to(starting, needed)
+        _raise_to(total, starting)
+        total.update(self.level)
+        _add(total, self.overhead, _NONE_UNSTATED)
+        return total
+
+
+def _lists(kind: str, containers: Iterable[Container]) -> Iterable[Amounts]:
+    for i, container in enumerate(containers):
+        yield amounts(f"spec.{kind}[{i}].resources.requests", container.resources.requests)
+
+
+def _add(total: Amounts, asked: Amounts, unstated: Mapping[str, int]) -> None:
+    for name, n in asked.items():
+        if is_counted_resource(name):
+            total[name] = wrap(total.get(name, 0) + n)
+    for name, n in unstated.items():
+        if name not in asked:
+            total[name] = wrap(total.get(name, 0) + n)
+
+
+def _raise_to(total: Amounts, needed: Amounts) -> None:
+    """Take the larger of both. What needs 0 of a resource leaves no trace of it."""
+    for name, n in needed.items():
+        if n > total.get(name, 0):
+            total[name] = n
+
+
+def _with_basic(found: Amounts) -> Amounts:
+    complete = dict.fromkeys(BASIC, 0) | found
+    return dict(sorted(complete.items()))

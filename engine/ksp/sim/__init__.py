@@ -1,0 +1,1 @@
+"""Clusters that run in virtual time: what is read from files, and what drives the core without a network."""
