@@ -30,6 +30,7 @@ from ksp.check.types import (
     fits,
     join,
 )
+from ksp.model.volumes import match_volumes
 
 Typing = Callable[[Sequence[Type]], Type | None]
 
@@ -37,7 +38,8 @@ Typing = Callable[[Sequence[Type]], Type | None]
 @dataclass(frozen=True, slots=True)
 class Row:
     """A function. `signature` is for readers; `typing` gives the result for argument types, None if they do not fit;
-    `grows` if the result can be larger than the arguments; `reads` names the cluster's objects that it reads."""
+    `grows` if the result can be larger than the arguments; `reads` names the cluster's objects that it reads: if it
+    names any, `run` gets `cluster.objects` before the arguments."""
 
     name: str
     method: bool
@@ -231,6 +233,12 @@ ROWS: tuple[Row, ...] = (
     # resources and volumes
     _function("isBasicResource", "isBasicResource(name): bool", _fixed((STRING,), BOOL), "cpu, memory or ephemeral-storage", run.is_basic_resource, (1, 1)),
     _function("isExtendedResource", "isExtendedResource(name): bool", _fixed((STRING,), BOOL), "a resource that Kubernetes does not define itself, such as nvidia.com/gpu", run.is_extended_resource, (1, 1)),
+    Row(
+        "matchVolumes", False, "matchVolumes(list<PersistentVolumeClaim>, node): list<PersistentVolumeClaim>",
+        _fixed((CLAIMS, NODE), CLAIMS),
+        "the claims for which the volume binder finds no existing volume on the node", match_volumes, (2, 2),
+        reads=("persistentVolumes", "storageClasses", "persistentVolumeClaims"),
+    ),
 )
 # fmt: on
 

@@ -124,14 +124,12 @@ class Trouble:
         return None
 
     def statement(self) -> Token | None:
-        """The keyword of the statement that is under way."""
-        for value in reversed(self.machine.values):
-            if isinstance(value, Token):
-                if value.type == "LBRACE" and self.machine.values[-1] is value:
-                    return None
-                if value.value in words.RESUME | words.DECLARATIONS and value.type != "NAME":
-                    return value
-        return None
+        """The keyword of the statement or declaration that is under way; None between two of them."""
+        if self.machine.can_shift(len(self.machine.states), "DENY"):
+            return None
+        starts = words.RESUME | words.DECLARATIONS
+        tokens = (value for value in reversed(self.machine.values) if isinstance(value, Token))
+        return next((token for token in tokens if token.type != "NAME" and token.value in starts), None)
 
 
 def _short(text: str) -> str:

@@ -34,7 +34,8 @@ class ExpressionBuilder:
     def __init__(self, source: Source, expression: Callable[[int, int], tree.Expr | None]) -> None:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
-        self.broken_at: set[int] = set()
+        self.broken_at: set[int] = set()  # the places of all mistakes
+        self.refused: set[str] = set()  # keywords that were given as names
         self._parse_expression = expression
         self.heights: dict[int, int] = {}
 

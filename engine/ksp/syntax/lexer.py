@@ -24,6 +24,7 @@ _HIDDEN = re.compile(
 _MISTAKE = re.compile(
     r"(?P<number>\.?[0-9][A-Za-z0-9_.]*)"
     r"|(?P<string>[rR]?[\"'][^\n]*)"
+    r"|(?P<comment>#[^\n]*)"
     r"|(?P<word>[^\W\d]\w*)"
     r"|(?P<other>(?P<char>[^ \t\r\n\"'])(?P=char)*)"
 )
@@ -111,9 +112,10 @@ class _Scanner:
         match = _MISTAKE.match(text, start, limit)
         assert match is not None
         kind, end = match.lastgroup or "other", match.end()
+        shown = start + 1 if kind == "comment" else end
         if kind == "word" and self.tokens and self.tokens[-1].end_pos == start and self.tokens[-1].value.isidentifier():
             start = self.tokens.pop().start_pos or 0
-        found = self.mistake(kind, self.span(start, end))
+        found = self.mistake(kind, self.span(start, shown))
         said = self.state.line_ctr.line, found.message
         if said != self.said_last:
             self.diagnostics.append(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from ksp.source.diagnostic import Diagnostic, Note, Severity
 from ksp.source.text import Span
-from ksp.syntax import limits
 
 
 def _error(

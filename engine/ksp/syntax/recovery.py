@@ -33,6 +33,11 @@ _DECLARES = {
 }
 """Keywords that with a token of this kind after them can only start a declaration."""
 
+_ENDS = frozenset(
+    {"NAME", "INT", "FLOAT", "QUANTITY", "STRING", "RAW_STRING", "TRUE", "FALSE", "RPAR", "RSQB", "RBRACE"}
+)
+"""The tokens that an expression can end with."""
+
 ANY = "*"
 """Among the broken names: any name may be missing."""
 
@@ -200,12 +205,16 @@ class Run:
             self.broken.add(self.tokens[position + 1].value)
 
     def _is_consequence(self, trouble: Trouble) -> bool:
-        """Does the error follow from one that is reported already: a mistake in the characters of this statement, or,
-        at its end, any in this declaration?"""
-        statement = trouble.statement()
-        start = (statement.start_pos or 0) if statement is not None else 0
+        """Does the error follow from one that is reported already: a mistake in the characters of this statement, a
+        keyword that was given as a name, or, at the end of a declaration, any mistake in it?"""
+        first_token = trouble.statement() or trouble.before
+        start = (first_token.start_pos or 0) if first_token is not None else 0
+        if trouble.is_first and trouble.statement() is None:
+            start = self.text.rfind("\n", 0, trouble.token.start_pos or 0)
         end = trouble.token.end_pos or 0
         if any(start <= each.span.start <= end for each in self.lexical):
+            return True
+        if trouble.token.value in self.builder.refused and trouble.accepts("BANG"):
             return True
         under_way = self._declaration()
         if not under_way or not isinstance(under_way[0], Token) or not self._ends_declaration(trouble):
@@ -252,9 +261,16 @@ class Run:
             return True
         if token.type == "RBRACE" and "LBRACE" not in skipped:
             return self._close_innermost()
-        if token.value in words.RESUME and (self._is_first(position) or (is_later and not skipped)):
+        if token.value in words.RESUME and (
+            self._is_first(position) or (is_later and not skipped and self._follows_value(position))
+        ):
             return self._cut_to_block(token.type, skipped)
         return False
+
+    def _follows_value(self, position: int) -> bool:
+        """Can a statement end before this token? Not inside of brackets, and not after an operator or a comma."""
+        opened = next((v.type for v in reversed(self.machine.values) if isinstance(v, Token) and v.type in OPENERS), "")
+        return opened not in ("LPAR", "LSQB") and self.tokens[position - 1].type in _ENDS
 
     def _is_declaration(self, position: int, skipped: list[str]) -> bool:
         token, after = self.tokens[position], self.tokens[min(position + 1, len(self.tokens) - 1)]

@@ -72,8 +72,13 @@ INT = ("TypeName", "int", ())
             ("Profile", "p", "Q", (("Setting", "", "x", A), ("Setting", "R", "y", B), ("Setting", "", "score", C)), ""),
         ),
         (
-            'test "t" { node n { } pod p on n from "f.yaml" expect R denies p on n with "x" expect S scores p on n 9 '
-            "expect T places p on n }",
+            """test "t" {
+                node n { }
+                pod p on n from "f.yaml"
+                expect R denies p on n with "x"
+                expect S scores p on n 9
+                expect T places p on n
+            }""",
             (
                 "Test",
                 "t",

@@ -72,7 +72,7 @@ def test_what_people_write_is_within_the_limits(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["!" * 70 + "a", "a" + ".b" * 70, "+".join("a" * 250), "[" * 65 + "]" * 65, "a?b:" * 70 + "c"]
+    "text", ["!" * 80 + "a", "a" + ".b" * 80, "+".join("a" * 250), "[" * 65 + "]" * 65, "a?b:" * 80 + "c"]
 )
 def test_what_is_deeper_is_reported_once(text: str) -> None:
     node, diagnostics = parse_expression(Source("test", text))
@@ -96,6 +96,7 @@ def test_too_many_declarations() -> None:
 def check(result: ParseResult) -> None:
     """What holds of every result."""
     size = len(result.file.span.source.text)
+    assert not (result.ok and result.broken)
     for each in result.diagnostics:
         assert 0 <= each.span.start <= each.span.end <= size
         assert "\n" not in each.message

@@ -70,7 +70,7 @@ def in_rule(text: str) -> Diagnostic:
         ("let x = größe", "KSP0107", "größe", "the name `größe` has characters other than ASCII"),
         ("let x = a\u00a0+ b", "KSP0107", "\u00a0", "U+00A0 is no blank of ksp"),
         ("let x = `a`", "KSP0107", "`", "`'` means nothing here"),
-        ("# x", "KSP0107", "#", "`#` means nothing here"),
+        ("# x deny {", "KSP0107", "#", "`#` means nothing here"),
         ("deny 'x when a", "KSP0108", "'x when a", "the string does not end on its line"),
         ("stop when a > 80%", "KSP0113", "80%", "`80%`: there are no percent literals"),
         ("stop when a > 30s", "KSP0113", "30s", "`30s` looks like a duration"),

@@ -117,6 +117,20 @@ def test_a_wrong_character_is_reported_once() -> None:
     ]
 
 
+def test_a_wrong_character_hides_nothing_but_its_own_statement() -> None:
+    text = """const a = 1;
+rule P { stop when a }
+predicate Q {
+  let x = 1 @
+  room = 3
+  collect {
+    stop a
+  }
+}
+"""
+    assert lines(text) == [1, 2, 4, 5, 7]
+
+
 def test_names_of_what_is_left_out_are_told() -> None:
     assert read("const a = 1 +\nconst b = 99999999999999999999\nconst c = 1").broken == {"a", "b"}
     assert read('import "a${b}"\nconst c = 1').broken == {ANY}

@@ -1,0 +1,271 @@
+"""What a rule reads, and from that which cluster events can help a pod that it denied.
+
+Reads are gathered from the rule with its functions put in: fields of the pod, parts of a node (of labels, allocatable
+and such maps the entry, where its key is constant), views with what their rows are read for, other objects by kind. From
+the reads follow the events; from how a `deny` compares them, in the plain cases, the direction that can help: a node's
+sums over its pods are compared with a limit from above, so that only a pod that leaves can help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ksp.check.limits import expressions, statement_expressions
+from ksp.check.stages import children
+from ksp.check.typed import (
+    Apply,
+    At,
+    Binding,
+    Collect,
+    Comprehend,
+    Constant,
+    Deny,
+    Expr,
+    Fail,
+    For,
+    Has,
+    In,
+    Kind,
+    LetIn,
+    Logic,
+    Op,
+    Read,
+    Ref,
+    Rule,
+    Statement,
+    Stop,
+    View,
+)
+from ksp.check.types import Map
+from ksp.compile.inline import inline
+
+# Parts of a node that are sums over its pods: they change when a pod comes or leaves.
+OF_PODS = frozenset({"requested", "nonzeroRequested", "podCount", "hostPorts"})
+
+# kube-scheduler's names of events, by what of a node they change.
+NODE_EVENTS = {
+    "labels": "NodeLabel", "name": "NodeAdd", "spec.taints": "NodeTaint", "spec.unschedulable": "NodeTaint",
+    "allocatable": "NodeAllocatable", "images": "NodeUpdate", "annotations": "NodeUpdate",
+}  # fmt: skip
+OBJECT_EVENTS = {
+    "services": "Service", "replicationControllers": "ReplicationController", "replicaSets": "ReplicaSet",
+    "statefulSets": "StatefulSet", "persistentVolumeClaims": "PersistentVolumeClaim",
+    "persistentVolumes": "PersistentVolume", "storageClasses": "StorageClass", "csiNodes": "CSINode",
+}  # fmt: skip
+POD_ADD = "AssignedPodAdd"
+POD_UPDATE = "AssignedPodUpdate"
+POD_DELETE = "AssignedPodDelete"
+NODE_ADD = "NodeAdd"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewReads:
+    """What a view reads of its rows, of the pod, and which other objects."""
+
+    name: str
+    relation: str
+    rows: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a rule reads: parts of the pod and of a node, kinds of other objects, views; and the events that can help."""
+
+    pod: tuple[str, ...]
+    node: tuple[str, ...]
+    objects: tuple[str, ...]
+    views: tuple[ViewReads, ...]
+    events: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Reads:
+    pod: set[str] = field(default_factory=set)
+    node: set[str] = field(default_factory=set)
+    objects: set[str] = field(default_factory=set)
+    rows: dict[str, set[str]] = field(default_factory=dict)
+    views: dict[str, View] = field(default_factory=dict)
+
+
+def footprint_of(rule: Rule) -> Footprint:
+    """The footprint of a checked rule."""
+    reads = _Reads()
+    for expr in expressions(rule):
+        _gather(inline(expr), reads)
+    views = [_view_reads(view, reads) for view in reads.views.values()]
+    return Footprint(
+        tuple(sorted(reads.pod)), tuple(sorted(reads.node)), tuple(sorted(reads.objects)), tuple(views), _events(rule, reads)
+    )
+
+
+# ---- reads
+
+
+def _gather(expr: Expr, reads: _Reads) -> None:
+    """Adds what the expression reads."""
+    path = _path(expr)
+    if path is not None:
+        root, parts, keys = path
+        _note(root, parts, reads)
+        for key in keys:
+            _gather(key, reads)
+        return
+    match expr:
+        case Ref(binding=binding) if binding.kind is Kind.VIEW and binding.view is not None:
+            reads.views.setdefault(binding.name, binding.view)
+        case Apply(row=row):
+            reads.objects.update(row.reads)
+    for child in children(expr):
+        _gather(child, reads)
+
+
+def _path(expr: Expr) -> tuple[Binding, str, list[Expr]] | None:
+    """A chain of fields from a root or row: the root, the path in the words of the language, and keys on the way."""
+    steps: list[str] = []
+    keys: list[Expr] = []
+    current = expr
+    while True:
+        match current:
+            case Read(value=value, field=field_) | Has(value=value, field=field_):
+                steps.append("." + field_.name)
+                current = value
+            case At(value=value, key=key) if isinstance(value.type, Map):
+                steps.append(f'["{key.value}"]' if isinstance(key, Constant) else "[…]")
+                keys.append(key)
+                current = value
+            case In(item=item, container=container) if isinstance(container.type, Map) and current is expr:
+                steps.append(f'["{item.value}"]' if isinstance(item, Constant) else "[…]")
+                keys.append(item)
+                current = container
+            case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW) and steps:
+                return binding, "".join(reversed(steps)).removeprefix("."), keys
+            case Ref(binding=binding) if binding.kind is Kind.ROOT:
+                return binding, "", keys
+            case _:
+                return None
+
+
+def _note(root: Binding, path: str, reads: _Reads) -> None:
+    if root.kind is Kind.ROW:
+        reads.rows.setdefault(root.name, set()).add(path)
+    elif root.name == "pod":
+        reads.pod.add(path or "labels and namespace")
+    elif root.name == "node":
+        reads.node.add(path or "labels")
+    elif root.name == "cluster":
+        reads.objects.add(path.split("[")[0].split(".")[0])
+
+
+def _view_reads(view: View, reads: _Reads) -> ViewReads:
+    rows: set[str] = set()
+    for join in view.joins:
+        rows |= reads.rows.get(join.variable.name, set())
+    return ViewReads(view.name, view.relation, tuple(sorted(rows)))
+
+
+# ---- events
+
+
+def _events(rule: Rule, reads: _Reads) -> frozenset[str]:
+    """The cluster events after which a pod that the rule denied may be admitted."""
+    events = {NODE_ADD}
+    for part in reads.node:
+        events |= _node_events(part, rule)
+    for kind in reads.objects:
+        name = OBJECT_EVENTS[kind]
+        events |= {f"{name}Add", f"{name}Update", f"{name}Delete"}
+    for view in reads.views.values():
+        events |= _view_events(view, rule)
+    return frozenset(events)
+
+
+def _node_events(part: str, rule: Rule) -> set[str]:
+    head = part.split("[")[0]
+    top = head.split(".")[0]
+    if top in OF_PODS:
+        only_less = top != "hostPorts" and _only_less_helps(rule, top)
+        return {POD_DELETE} if only_less or top == "hostPorts" else {POD_DELETE, POD_ADD, POD_UPDATE}
+    if head in NODE_EVENTS:
+        return {NODE_EVENTS[head]}
+    return {NODE_EVENTS.get(top, "NodeUpdate")}
+
+
+def _view_events(view: View, rule: Rule) -> set[str]:
+    if view.relation == "nodes":
+        return {NODE_ADD, "NodeLabel", "NodeTaint", "NodeAllocatable", "NodeUpdate"}
+    less = _only_less_helps(rule, view.name)
+    return {POD_DELETE, POD_UPDATE} if less else {POD_ADD, POD_DELETE, POD_UPDATE}
+
+
+def _only_less_helps(rule: Rule, name: str) -> bool:
+    """Every condition of the rule that can deny grows with what is called so: less of it can help, more cannot."""
+    conditions = list(_conditions((*rule.before, *rule.body)))
+    directions = {_direction(inline(c), name) for c, _ in conditions}
+    return directions <= {0, 1} and all(not stops or _direction(inline(c), name) == 0 for c, stops in conditions)
+
+
+def _conditions(statements: Iterable[Statement]) -> Iterator[tuple[Expr, bool]]:
+    for statement in statements:
+        match statement:
+            case Deny(condition=condition) | Fail(condition=condition):
+                yield condition, False
+            case Stop(condition=condition):
+                yield condition, True
+            case For(body=body, range=range_):
+                yield range_, True
+                yield from _conditions(body)
+            case Collect(body=body):
+                yield from _conditions(body)
+            case _:
+                for expr in statement_expressions(statement):
+                    yield expr, True
+
+
+UNKNOWN = 2
+
+
+def _direction(expr: Expr, name: str) -> int:
+    """How the value moves when what is called so grows: 0 not at all, 1 up, -1 down, 2 unknown. True is above false."""
+    match expr:
+        case Constant():
+            return 0
+        case Ref(binding=binding):
+            return 1 if binding.name == name else 0
+        case Read(field=field_, value=Ref(binding=binding)) if binding.kind is Kind.ROOT:
+            return 1 if field_.name == name and binding.name == "node" else 0
+        case At(value=value, key=key):
+            return _direction(value, name) if _direction(key, name) == 0 else UNKNOWN
+        case Op(operator="!" | "neg", operands=(inner,)):
+            return _flip(_direction(inner, name))
+        case Op(operator="+", operands=(a, b)) | Op(operator=">" | ">=", operands=(a, b)) as op:
+            other = _direction(b, name)
+            return _joined([_direction(a, name), other if op.operator == "+" else _flip(other)])
+        case Op(operator="-" | "<" | "<=", operands=(a, b)) as op:
+            first, second = _direction(a, name), _direction(b, name)
+            return _joined([first, _flip(second)] if op.operator == "-" else [_flip(first), second])
+        case Logic(items=items):
+            return _joined([_direction(item, name) for item in items])
+        case Comprehend(kind="all" | "exists", range=range_, body=body):
+            moved = _direction(range_, name)
+            return _direction(body, name) if moved == 0 else _grown(expr.kind, moved, body, name)
+        case LetIn(binding=binding, value=value, body=body):
+            return _direction(body, name) if _direction(value, name) == 0 else UNKNOWN
+        case Apply(row=row, arguments=(inner,)) if row.name in ("size", "keys", "values"):
+            return _direction(inner, name)
+    return 0 if all(_direction(child, name) == 0 for child in children(expr)) else UNKNOWN
+
+
+def _grown(kind: str, moved: int, body: Expr, name: str) -> int:
+    """More elements: `exists` can become true, `all` false."""
+    return _joined([moved if kind == "exists" else _flip(moved), _direction(body, name)])
+
+
+def _flip(direction: int) -> int:
+    return direction if direction == UNKNOWN else -direction
+
+
+def _joined(directions: Iterable[int]) -> int:
+    moved = {d for d in directions if d != 0}
+    return 0 if not moved else moved.pop() if len(moved) == 1 else UNKNOWN
+

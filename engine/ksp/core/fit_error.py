@@ -1,0 +1,15 @@
+"""The sentence that says why no node fits, exactly as kube-scheduler 1.19 writes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+
+def fit_error(nodes: int, reasons: Iterable[str]) -> str:
+    """`0/5 nodes are available: 2 Insufficient cpu, 3 Too many pods.`
+
+    `reasons` has every reason of every node; items are sorted as texts, their counts included ("10 x" before "2 y").
+    """
+    counted = sorted(f"{count} {reason}" for reason, count in Counter(reasons).items())
+    return f"0/{nodes} nodes are available: {', '.join(counted)}."

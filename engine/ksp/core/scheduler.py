@@ -1,0 +1,193 @@
+"""The scheduler without its surroundings: changes and the time go in, effects come out.
+
+    on(change, now)            the cluster changed
+    step(now) -> Step | None   the next pod is decided; None if none is due
+    bind_succeeded / bind_failed(uid, now)
+    next_deadline(now)         when a pod becomes due by itself
+
+A pod that gets a node is assumed to be there at once, so that the next decision counts it, while the driver binds it. It
+does no I/O, has no clock and no dice of its own: a recording of what went in gives the same decisions again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ksp.compile.tables import Tables
+from ksp.core.cache import SchedulerCache
+from ksp.core.changes import (
+    SCHEDULER_ERROR,
+    UNSCHEDULABLE,
+    Bind,
+    Change,
+    DeleteNode,
+    DeleteObject,
+    DeletePod,
+    Effect,
+    Report,
+    SetNode,
+    SetObject,
+    SetPod,
+)
+from ksp.core.cycle import Cycle, Decision
+from ksp.core.filter import Filter
+from ksp.core.queue import QueuedPod, SchedulingQueue
+from ksp.core.state import ClusterState
+from ksp.core.wake import NODE_ADD, POD_ADD, POD_DELETE, POD_UPDATE, Wake, node_events, object_event
+from ksp.model.info import PodInfo
+from ksp.model.pod import Pod
+from ksp.policy.profile import Profile
+from ksp.ports import Dice
+
+FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One attempt: the pod, what was decided, and what is to be done now."""
+
+    pod: PodInfo
+    attempt: int
+    decision: Decision
+    effects: tuple[Effect, ...]
+
+
+class Scheduler:
+    """Schedules the pods that name one of its profiles."""
+
+    def __init__(
+        self, profiles: Sequence[Profile], dice: Dice, *, queue: SchedulingQueue | None = None,
+        assumed_ttl: float | None = None,
+    ) -> None:  # fmt: skip
+        self.state = ClusterState()
+        self.cache = SchedulerCache(self.state, assumed_ttl)
+        self.queue = queue or SchedulingQueue()
+        self.tables = Tables(self.state)
+        self.wake = Wake(profiles)
+        self.cycles = {
+            profile.scheduler_name: Cycle(
+                profile, self.state, Filter(profile, self.state, self.tables, self.queue.nominated_on), dice
+            )
+            for profile in profiles
+        }
+
+    # ---- decisions
+
+    def step(self, now: float) -> Step | None:
+        """Decide for the next pod that is due."""
+        self.cache.expire(now)
+        queued = self.queue.pop(now)
+        if queued is None:
+            return None
+        pod = queued.info
+        decision = self.cycles[pod.scheduler_name].decide(pod)
+        if not decision.node:
+            return self._refused(queued, decision, now)
+        self.cache.assume(pod, decision.node)
+        self.queue.clear_nomination(pod.uid)
+        return Step(pod, queued.attempts, decision, (Bind(pod, decision.node),))
+
+    def _refused(self, queued: QueuedPod, decision: Decision, now: float) -> Step:
+        if decision.failed:
+            self.queue.retry(queued, now)
+        else:
+            self.queue.fail(queued, now, decision.denied_by)
+        reason = SCHEDULER_ERROR if decision.failed else UNSCHEDULABLE
+        report = Report(queued.info, reason, decision.message)
+        return Step(queued.info, queued.attempts, decision, (report,))
+
+    def bind_succeeded(self, uid: str, now: float) -> None:
+        """The pod is bound; the watch will show it."""
+        self.cache.finish_binding(uid, now)
+
+    def bind_failed(self, uid: str, now: float) -> None:
+        """The pod is not bound: it leaves the node, and is tried again after its backoff."""
+        if self.cache.forget(uid) is not None:
+            self._move(frozenset({POD_DELETE}), now)
+        queued = self.queue.get(uid)
+        if queued is not None:
+            self.queue.retry(queued, now)
+
+    def next_deadline(self, now: float) -> float | None:
+        """When a pod that waits becomes due, or an assumption expires; None if nothing waits for time."""
+        deadlines = [d for d in (self.queue.next_deadline(now), self.cache.next_deadline()) if d is not None]
+        return min(deadlines, default=None)
+
+    # ---- changes
+
+    def on(self, change: Change, now: float) -> None:
+        """Take a change in."""
+        match change:
+            case SetPod(pod=pod):
+                self._set_pod(pod, now)
+            case DeletePod(uid=uid):
+                self._delete_pod(uid, now)
+            case SetNode(node=node):
+                known = self.state.nodes.get(node.metadata.name)
+                events = frozenset({NODE_ADD}) if known is None else node_events(known, node)
+                self.state.set_node(node)
+                self._move(events, now)
+            case DeleteNode(name=name):
+                if name in self.state.nodes:
+                    self.state.remove_node(name)
+            case SetObject(kind=kind, namespace=namespace, name=name, value=value):
+                verb = "Update" if self._has_object(kind, namespace, name) else "Add"
+                self.state.set_object(kind, namespace, name, value)
+                self._move(frozenset({object_event(kind, verb)}), now)
+            case DeleteObject(kind=kind, namespace=namespace, name=name):
+                if self._has_object(kind, namespace, name):
+                    self.state.remove_object(kind, namespace, name)
+                    self._move(frozenset({object_event(kind, "Delete")}), now)
+
+    def _has_object(self, kind: str, namespace: str, name: str) -> bool:
+        objects = self.state.objects[kind]
+        return name in (objects.get(namespace, {}) if namespace else objects)
+
+    def _move(self, events: frozenset[str], now: float) -> None:
+        if events:
+            self.queue.move(lambda queued: self.wake.may_help(queued, events), now)
+
+    def _set_pod(self, pod: Pod, now: float) -> None:
+        info = PodInfo.of(pod)
+        if pod.status.phase in FINISHED:
+            self._delete_pod(info.uid, now)
+        elif pod.spec.node_name:
+            self._set_assigned(info, pod.spec.node_name, now)
+        else:
+            self._set_pending(info, now)
+
+    def _set_assigned(self, info: PodInfo, node: str, now: float) -> None:
+        self.queue.delete(info.uid)
+        self.queue.clear_nomination(info.uid)
+        known = info.uid in self.cache and not self.cache.is_assumed(info.uid)
+        self.cache.confirm(info, node)
+        self._move(frozenset({POD_UPDATE if known else POD_ADD}), now)
+
+    def _set_pending(self, info: PodInfo, now: float) -> None:
+        """A pod without a node: it waits, if it is ours, ungated and not on its way out."""
+        if info.uid in self.cache:
+            self.cache.update(info)
+        wanted = info.scheduler_name in self.cycles and not info.terminating and not info.spec.scheduling_gates
+        if not wanted:
+            self.queue.delete(info.uid)
+            return
+        queued = self.queue.get(info.uid)
+        if queued is not None:
+            self.queue.update(info, changed=_differs(queued.info, info))
+        elif info.uid not in self.cache:
+            self.queue.add(info, now)
+        if info.status.nominated_node_name:
+            self.queue.nominate(info, info.status.nominated_node_name)
+
+    def _delete_pod(self, uid: str, now: float) -> None:
+        self.queue.delete(uid)
+        self.queue.clear_nomination(uid)
+        if uid in self.cache:
+            self.cache.remove(uid)
+            self._move(frozenset({POD_DELETE}), now)
+
+
+def _differs(old: PodInfo, new: PodInfo) -> bool:
+    """Something differs that a decision may depend on: anything but the status."""
+    return old.spec != new.spec or old.labels != new.labels or old.annotations != new.annotations

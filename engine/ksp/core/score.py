@@ -1,0 +1,58 @@
+"""How good the feasible nodes are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ksp.compile.program import BoundPriority
+from ksp.compile.runtime import Failure
+from ksp.compile.tables import Tables
+from ksp.model.info import NodeInfo, PodInfo
+from ksp.policy.profile import ActivePriority, Profile
+
+
+@dataclass(slots=True)
+class Scored:
+    """`by_plugin` has the scores, 0 to 100, of each priority in the order of the nodes, `total` their weighted sums;
+    `error` is why scoring failed, "" if it did not."""
+
+    by_plugin: dict[str, list[int]] = field(default_factory=dict)
+    total: list[int] = field(default_factory=list)
+    error: str = ""
+
+
+def score(profile: Profile, tables: Tables, pod: PodInfo, feasible: Sequence[NodeInfo]) -> Scored:
+    """Scores of all nodes by all priorities. Without a priority each node scores 1."""
+    result = Scored()
+    bound: list[tuple[ActivePriority, BoundPriority]] = []
+    for active in profile.priorities:
+        priority = active.priority.bind(pod, tables)
+        if priority.outcome is not None:
+            message = priority.outcome.message
+            result.error = f'error while running "{active.plugin}" prescore plugin for pod "{pod.name}": {message}'
+            return result
+        bound.append((active, priority))
+    for active, priority in bound:
+        scores = priority.scores(feasible)
+        if isinstance(scores, Failure):
+            result.error = f'error while running score plugin for pod "{pod.name}": {scores.message}'
+            return result
+        normal = scores if priority.normalize is None else priority.normalize(feasible, scores)
+        outside = next((s for s in normal if not 0 <= s <= 100), None)
+        if outside is not None:
+            result.error = f"the priority {active.name} gives a score of {outside}, outside of 0 to 100"
+            return result
+        result.by_plugin[active.plugin] = normal
+    result.total = _total(profile, result.by_plugin, len(feasible))
+    return result
+
+
+def _total(profile: Profile, by_plugin: dict[str, list[int]], nodes: int) -> list[int]:
+    if not profile.priorities:
+        return [1] * nodes
+    total = [0] * nodes
+    for active in profile.priorities:
+        scores, weight = by_plugin[active.plugin], active.weight
+        total = [t + weight * s for t, s in zip(total, scores, strict=True)]
+    return total

@@ -1,0 +1,1 @@
+"""Files of rules to profiles: what the core runs."""

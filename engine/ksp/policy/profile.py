@@ -1,0 +1,101 @@
+"""A profile: the rules that decide for the pods of one scheduler name, compiled, in order, with arguments and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ksp.check import typed
+from ksp.compile.footprint import Footprint, footprint_of
+from ksp.compile.program import CompiledRule, Predicate, Priority, compile_rule, constant_value
+from ksp.policy.values import value_of
+
+PluginArguments = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivePredicate:
+    """A predicate of a profile. `plugin` is the name that metrics and errors know it by."""
+
+    name: str
+    plugin: str
+    predicate: Predicate
+    footprint: Footprint
+
+
+@dataclass(frozen=True, slots=True)
+class ActivePriority:
+    """A priority of a profile, and how much it weighs."""
+
+    name: str
+    plugin: str
+    priority: Priority
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What decides for the pods that name this scheduler. `percentage` of the nodes to score: 100 is all, 0 adaptive."""
+
+    scheduler_name: str
+    predicates: tuple[ActivePredicate, ...]
+    priorities: tuple[ActivePriority, ...]
+    percentage: int = 100
+
+
+class ProfileBuilder:
+    """Makes profiles; a rule that several use is compiled once."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[typed.Rule, tuple[CompiledRule, Footprint]] = {}
+
+    def build(
+        self, provider: typed.Provider, *, scheduler_name: str = "default-scheduler", percentage: int = 100,
+        arguments: Sequence[tuple[str, str, typed.Expr]] = (), plugins: PluginArguments | None = None,
+    ) -> Profile:  # fmt: skip
+        """The profile of a provider. A parameter's value is what `arguments` (rule, parameter, expression) says, or the
+        provider, or `plugins` (by plugin name), or its default. Raises ArgumentError for a plugin argument of a wrong
+        type."""
+        own = {(rule, name): value for rule, name, value in arguments}
+        plugins = plugins or {}
+        predicates = []
+        for use in provider.predicates:
+            rule, footprint = self._rule(use.rule)
+            made = rule.instantiate(_arguments(use, own, plugins))
+            assert isinstance(made, Predicate)
+            predicates.append(ActivePredicate(use.rule.name, use.rule.plugin, made, footprint))
+        priorities = []
+        for use in provider.priorities:
+            made = self._rule(use.rule)[0].instantiate(_arguments(use, own, plugins))
+            assert isinstance(made, Priority)
+            priorities.append(ActivePriority(use.rule.name, use.rule.plugin, made, use.weight))
+        return Profile(scheduler_name, tuple(predicates), tuple(priorities), percentage)
+
+    def of(self, profile: typed.Profile, plugins: PluginArguments | None = None) -> Profile:
+        """The profile of a `profile` declaration."""
+        percentage = 100 if profile.percentage is None else profile.percentage
+        return self.build(
+            profile.provider, scheduler_name=profile.name, percentage=percentage, arguments=profile.arguments, plugins=plugins
+        )
+
+    def _rule(self, rule: typed.Rule) -> tuple[CompiledRule, Footprint]:
+        if rule not in self._compiled:
+            self._compiled[rule] = compile_rule(rule), footprint_of(rule)
+        return self._compiled[rule]
+
+
+def _arguments(
+    use: typed.RuleUse, own: Mapping[tuple[str, str], typed.Expr], plugins: PluginArguments
+) -> dict[str, object]:
+    values: dict[str, object] = {}
+    types = {p.binding.name: p.binding.type for p in use.rule.parameters}
+    for name, given in plugins.get(use.rule.plugin, {}).items():
+        if name in types and given is not None:
+            values[name] = value_of(types[name], given, f"{use.rule.plugin}.{name}")
+    for name, expr in use.arguments:
+        values[name] = constant_value(expr)
+    for (rule, name), expr in own.items():
+        if rule == use.rule.name:
+            values[name] = constant_value(expr)
+    return values

@@ -1,0 +1,148 @@
+"""Recorded decisions: evaluates cases in the format of kube-scheduler's golden files.
+
+A case is a cluster, a pod and a provider; what is written for it has the shapes of the case's own `expected`. What ksp
+cannot give (a provider that is not there, a Policy object, preemption) is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ksp.check.program import Module
+from ksp.compile.runtime import Denial, Failure
+from ksp.compile.tables import Tables
+from ksp.core.cycle import NO_NODES, claim_errors, failure_text
+from ksp.core.filter import Filter, Filtered, Refused
+from ksp.core.fit_error import fit_error
+from ksp.core.score import score
+from ksp.core.state import ClusterState
+from ksp.model.apps import ReplicaSet, ReplicationController, Service, StatefulSet
+from ksp.model.decode import convert
+from ksp.model.info import NodeInfo, PodInfo
+from ksp.model.node import Node
+from ksp.model.pod import Pod
+from ksp.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from ksp.policy.profile import Profile, ProfileBuilder
+
+OBJECTS: dict[str, type] = {
+    "services": Service, "replicationControllers": ReplicationController, "replicaSets": ReplicaSet,
+    "statefulSets": StatefulSet, "persistentVolumes": PersistentVolume, "persistentVolumeClaims": PersistentVolumeClaim,
+    "storageClasses": StorageClass, "csiNodes": CSINode,
+}  # fmt: skip
+FIELDS = ("filters", "feasible", "preFilter", "scores", "total", "error", "fitErrorMessage", "preemption")
+FINISHED = ("Succeeded", "Failed")
+
+
+class Evaluator:
+    """Evaluates cases with the providers of one policy file; profiles are made once."""
+
+    def __init__(self, module: Module, provider: str | None = None) -> None:
+        self.module = module
+        self.provider = provider
+        self._builder = ProfileBuilder()
+        self._profiles: dict[str, Profile] = {}
+
+    def evaluate(self, case: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a case. Raises DecodeError for objects that are not what they should be."""
+        result: dict[str, Any] = {"id": case.get("id"), **dict.fromkeys(FIELDS)}
+        profile = self._profile(case)
+        if profile is not None:
+            result.update(_decided(profile, case))
+        return result
+
+    def _profile(self, case: Mapping[str, Any]) -> Profile | None:
+        name = self.provider or case.get("provider")
+        provider = self.module.providers().get(name) if isinstance(name, str) else None
+        if provider is None:
+            return None
+        plugins = case.get("pluginConfig") or {}
+        key = f"{name} {plugins!r}"
+        if key not in self._profiles:
+            self._profiles[key] = self._builder.build(provider, plugins=plugins)
+        return self._profiles[key]
+
+
+def _decided(profile: Profile, case: Mapping[str, Any]) -> dict[str, Any]:
+    cluster = case.get("cluster") or {}
+    state = cluster_state(cluster)
+    pod = PodInfo.of(convert(Pod, case["pod"]))
+    result: dict[str, Any] = {"filters": {}, "feasible": [], "preFilter": None, "scores": {}, "total": {}}
+    error = pod.error or next(claim_errors(pod, state), "") or ("" if state.nodes else NO_NODES)
+    if error:
+        return {**result, "error": error}
+    nominated = _nominated(cluster)
+    tables = Tables(state)
+    nodes = state.node_list()
+    filtered = Filter(profile, state, tables, lambda name: nominated.get(name, ())).run(pod, nodes)
+    result |= _filters(filtered, nodes, pod)
+    failure = filtered.failure()
+    if failure is not None:
+        text = failure_text(filtered, pod)
+        if filtered.before is not None:
+            result["preFilter"] = {"plugin": failure.plugin, "code": "Error", "reasons": [text]}
+            result["filters"] = {}
+        return {**result, "feasible": [], "error": text}
+    if not filtered.feasible:
+        reasons = [reason for node in result["filters"].values() for reason in node["reasons"]]
+        return {**result, "fitErrorMessage": fit_error(len(nodes), reasons)}
+    return result | _scores(profile, tables, pod, filtered.feasible)
+
+
+def cluster_state(cluster: Mapping[str, Any]) -> ClusterState:
+    """A state with the objects of a case."""
+    state = ClusterState()
+    for kind, struct in OBJECTS.items():
+        for value in cluster.get(kind) or ():
+            made = convert(struct, value)
+            state.set_object(kind, made.metadata.namespace, made.metadata.name, made)
+    for value in cluster.get("nodes") or ():
+        state.set_node(convert(Node, value))
+    for value in cluster.get("pods") or ():
+        placed = convert(Pod, value)
+        if placed.spec.node_name and placed.status.phase not in FINISHED:
+            state.add_pod(PodInfo.of(placed), placed.spec.node_name)
+    return state
+
+
+def _nominated(cluster: Mapping[str, Any]) -> dict[str, list[PodInfo]]:
+    by_node: dict[str, list[PodInfo]] = {}
+    for value in cluster.get("nominatedPods") or ():
+        pod = convert(Pod, value)
+        by_node.setdefault(pod.status.nominated_node_name, []).append(PodInfo.of(pod))
+    return by_node
+
+
+def _filters(filtered: Filtered, nodes: list[NodeInfo], pod: PodInfo) -> dict[str, Any]:
+    before = filtered.before
+    if before is not None:
+        status = _status(before, pod)
+        return {"filters": {node.name: status for node in nodes}, "preFilter": status}
+    statuses = {name: _status(refused, pod) for name, refused in filtered.refused.items()}
+    return {
+        "filters": {node.name: statuses.get(node.name) for node in nodes},
+        "feasible": sorted(node.name for node in filtered.feasible),
+    }
+
+
+def _status(refused: Refused, pod: PodInfo) -> dict[str, Any]:
+    match refused.answer:
+        case Denial(unresolvable=unresolvable, reasons=reasons):
+            code = "UnschedulableAndUnresolvable" if unresolvable else "Unschedulable"
+            listed = sorted(reasons) if refused.plugin == "NodeResourcesFit" else list(reasons)
+            return {"plugin": refused.plugin, "code": code, "reasons": listed}
+        case Failure(message=message):
+            text = f'running "{refused.plugin}" filter plugin for pod "{pod.name}": {message}'
+            return {"plugin": refused.plugin, "code": "Error", "reasons": [text]}
+
+
+def _scores(profile: Profile, tables: Tables, pod: PodInfo, feasible: list[NodeInfo]) -> dict[str, Any]:
+    """With one feasible node kube-scheduler does not score: an error in scoring is then none."""
+    scored = score(profile, tables, pod, feasible)
+    if scored.error:
+        return {} if len(feasible) == 1 else {"error": scored.error}
+    names = [node.name for node in feasible]
+    return {
+        "scores": {plugin: dict(zip(names, scores, strict=True)) for plugin, scores in scored.by_plugin.items()},
+        "total": dict(zip(names, scored.total, strict=True)),
+    }
