@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tests.oracle.chooser import Chooser
 
@@ -134,10 +134,11 @@ class Writer:
     def short(self, kind: Kind) -> str:
         """A name, a literal or a path."""
         found = [name for name in self.names if name.kind == kind and name.stage <= self.most]
-        literal = self.literal(kind)
-        if found and not (literal and self.choose.chance(35)):
+        if found and (kind == "Pod" or self.choose.chance(65)):
             return self.named(self.choose.pick(found))
-        return literal or self.path(kind)
+        if self.choose.chance(60) and self.parts(kind):
+            return self.path(kind)
+        return self.literal(kind) or self.path(kind)
 
     def named(self, name: Name) -> str:
         self.reached = max(self.reached, name.stage)
@@ -164,14 +165,17 @@ class Writer:
         """The shortest way to a value of a type that has no literals."""
         if kind in STRUCTS:
             return f"{self.short(('list', kind))}[{self.choose.pick(('0', '1', '-1'))}]"
-        parts = [part for part in PARTS.get(kind, ()) if self.reachable(part[0])]
+        parts = self.parts(kind)
         if not parts:
             raise AssertionError(f"no way to {kind}")
         source, text = self.choose.pick(parts)
         return text.format(self.short(source))
 
-    def reachable(self, kind: Kind) -> bool:
-        return kind not in ("Node", "Pod", "ResourceSpec") or kind == "Node" or self.has(kind)
+    def parts(self, kind: Kind) -> list[tuple[Kind, str]]:
+        """From what, and how, a value of the type can be read here."""
+        scores: list[tuple[Kind, str]] = [("Node", "{}.score")] if kind == "int" and self.scores else []
+        missing = [source for source in ("Pod", "ResourceSpec") if not self.has(source)]
+        return [part for part in (*PARTS.get(kind, ()), *scores) if part[0] not in missing]
 
     def has(self, kind: Kind) -> bool:
         return any(name.kind == kind and name.stage <= self.most for name in self.names)
@@ -179,7 +183,7 @@ class Writer:
     def common(self, kind: Kind) -> list[Callable[[int], str]]:
         """What every type can be made of."""
         options: list[Callable[[int], str]] = [lambda _: self.short(kind)]
-        parts = [part for part in PARTS.get(kind, ()) if self.reachable(part[0])]
+        parts = self.parts(kind)
         if parts:
             options.append(lambda d: self.part(parts, d))
         if kind not in ("Pod", "Node"):
@@ -189,7 +193,7 @@ class Writer:
             options.append(lambda d: self.call(self.choose.pick(callees), d))
         holders = [n for n in self.names if n.stage <= self.most and holds(n.kind, kind)]
         if holders:
-            options.append(lambda d: self.element(self.choose.pick(holders), d))
+            options.append(lambda d: self.element(self.choose.pick(holders), kind, d))
         return options
 
     def part(self, parts: list[tuple[Kind, str]], depth: int) -> str:
@@ -201,13 +205,11 @@ class Writer:
         self.deepest = max(self.deepest, self.loops + callee.loops)
         return f"{callee.text}({', '.join(self.expr(kind, depth - 1) for kind in callee.parameters)})"
 
-    def element(self, name: Name, depth: int) -> str:
-        """An element of a list or map that has a name."""
+    def element(self, name: Name, wanted: Kind, depth: int) -> str:
+        """An element of a list or map that has a name, or of a map in it."""
         text, kind = self.named(name), name.kind
-        for _ in range(2 if isinstance(kind[-1], tuple) and kind[-1][0] == "map" else 1):
-            key = "int" if kind[0] == "list" else kind[1]
-            text += f"[{self.key(key, depth)}]"
-            assert isinstance(kind, tuple)
+        while kind != wanted:
+            text += f"[{self.key('int' if kind[0] == 'list' else kind[1], depth)}]"
             kind = kind[-1]
         return text
 
@@ -222,7 +224,7 @@ class Writer:
             return self.named(self.choose.pick(found))
         if kind == "int":
             return f"size({self.expr('string', min(depth, 1))})" if depth <= 0 else self.arithmetic(depth)
-        parts = [part for part in PARTS["string"] if self.reachable(part[0])]
+        parts = self.parts("string")
         return self.part(parts, max(depth, 1))
 
     # ---- each type
@@ -430,21 +432,16 @@ class Writer:
                 return f"{self.expr(('list', 'double'), d)}.sum()"
         return f"double({self.expr('int', d)})"
 
-    # ---- what can stand in other places
-
-    def staged(self, most: int) -> Writer:
-        """The same, allowed less."""
-        self.most = most
-        self.reached = CONSTANT
-        return self
-
-    def raised(self, name: Name) -> Name:
-        """The name, with the stage of what was written since `staged`."""
-        return replace(name, stage=max(name.stage, self.reached))
+    @contextmanager
+    def reading(self, most: int) -> Iterator[None]:
+        """Reads no more than that stage for a while; `reached` is then the highest stage that was read."""
+        before, self.most, self.reached, self.deepest = self.most, most, CONSTANT, self.loops
+        yield
+        self.most = before
 
 
 def holds(kind: Kind, item: Kind) -> bool:
     """A list or map, or map of maps, in the end has such items."""
     if not isinstance(kind, tuple):
         return False
-    return kind[-1] == item or (kind[-1][0] == "map" and isinstance(kind[-1], tuple) and kind[-1][-1] == item)
+    return kind[-1] == item or (kind[-1][0] == "map" and holds(kind[-1], item))

@@ -1,8 +1,9 @@
 """Expressions to Python: each part in the outermost place where it can be computed.
 
-`Emitter.expr` gives the code of an expression for the innermost place of a chain. A part that needs nothing of that place
-is computed further out and stands in the code by its name; a loop over a list that is known further out takes what it can
-along (see `places.Column`). The code cannot raise: every lookup has a zero to fall back on, ints are wrapped.
+`Emitter.expr` gives the code of an expression for the innermost place of a chain. A part that needs nothing of that
+place is computed further out and stands in the code by its name; a loop over a list that is known further out takes
+what it can along (see `places.Column`). The code cannot raise: every lookup has a zero to fall back on, ints are
+wrapped.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from ksp.check.typed import (
     StructOf,
     Text,
 )
-from ksp.check.types import Bool, Double, Int, List, Map, String, Struct, Type
+from ksp.check.types import Bool, Double, Int, List, Map, Struct, Type
 from ksp.compile import code
 from ksp.compile.bounds import fits_in_64_bits
 from ksp.compile.inline import inline
@@ -193,7 +194,7 @@ class Emitter:
                 return self._let_in(expr, chain)
         raise AssertionError(expr)
 
-    def _literal(self, value: bool | float | str) -> ast.expr:  # noqa: FBT001 - any literal
+    def _literal(self, value: bool | float | str) -> ast.expr:
         if isinstance(value, float) and not math.isfinite(value):
             return self.constant(value, "double")
         return code.constant(value)
@@ -370,7 +371,7 @@ class Emitter:
     def enter(
         self, variables: Sequence[Binding], range_: Expr, body: Place, chain: Chain
     ) -> tuple[Column | None, Chain]:
-        """Names for the variables of a loop; the chain inside of it, and where it can compute things early, if it can."""
+        """Names for the variables of a loop; where it can compute things early, if it can; and the chain inside."""
         home = self.place(range_, chain)
         for variable in variables:
             body.names[variable] = self.names.fresh(variable.name)
@@ -395,7 +396,8 @@ class Emitter:
                 return values
             return code.name(home.assign(code.call("tuple", values) if len(variables) == 2 else values, "range_"))
         rows = ast.ListComp(
-            code.tuple_of([code.name(n) for n in (*names, *early.columns)]), [code.clause(names, values), *early.clauses]
+            code.tuple_of([code.name(n) for n in (*names, *early.columns)]),
+            [code.clause(names, values), *early.clauses],
         )
         return code.name(home.assign(code.call("tuple", rows), f"each_{names[-1]}"))
 
@@ -425,4 +427,3 @@ def _hint(expr: Expr) -> str:
         case Ref(binding=binding):
             return binding.name
     return "v"
-

@@ -1,9 +1,9 @@
 """What a rule reads, and from that which cluster events can help a pod that it denied.
 
 Reads are gathered from the rule with its functions put in: fields of the pod, parts of a node (of labels, allocatable
-and such maps the entry, where its key is constant), views with what their rows are read for, other objects by kind. From
-the reads follow the events; from how a `deny` compares them, in the plain cases, the direction that can help: a node's
-sums over its pods are compared with a limit from above, so that only a pod that leaves can help.
+and such maps the entry, where its key is constant), views with what their rows are read for, other objects by kind.
+From the reads follow the events; from how a `deny` compares them, in the plain cases, the direction that can help: a
+node's sums over its pods are compared with a limit from above, so that only a pod that leaves can help.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ViewReads:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a rule reads: parts of the pod and of a node, kinds of other objects, views; and the events that can help."""
+    """What a rule reads: parts of the pod and of a node, kinds of other objects, views; and which events can help."""
 
     pod: tuple[str, ...]
     node: tuple[str, ...]
@@ -95,7 +95,11 @@ def footprint_of(rule: Rule) -> Footprint:
         _gather(inline(expr), reads)
     views = [_view_reads(view, reads) for view in reads.views.values()]
     return Footprint(
-        tuple(sorted(reads.pod)), tuple(sorted(reads.node)), tuple(sorted(reads.objects)), tuple(views), _events(rule, reads)
+        tuple(sorted(reads.pod)),
+        tuple(sorted(reads.node)),
+        tuple(sorted(reads.objects)),
+        tuple(views),
+        _events(rule, reads),
     )
 
 
@@ -154,7 +158,7 @@ def _note(root: Binding, path: str, reads: _Reads) -> None:
     elif root.name == "node":
         reads.node.add(path or "labels")
     elif root.name == "cluster":
-        reads.objects.add(path.split("[")[0].split(".")[0])
+        reads.objects.add(path.split("[", maxsplit=1)[0].split(".", maxsplit=1)[0])
 
 
 def _view_reads(view: View, reads: _Reads) -> ViewReads:
@@ -181,7 +185,7 @@ def _events(rule: Rule, reads: _Reads) -> frozenset[str]:
 
 
 def _node_events(part: str, rule: Rule) -> set[str]:
-    head = part.split("[")[0]
+    head = part.split("[", maxsplit=1)[0]
     top = head.split(".")[0]
     if top in OF_PODS:
         only_less = top != "hostPorts" and _only_less_helps(rule, top)
@@ -268,4 +272,3 @@ def _flip(direction: int) -> int:
 def _joined(directions: Iterable[int]) -> int:
     moved = {d for d in directions if d != 0}
     return 0 if not moved else moved.pop() if len(moved) == 1 else UNKNOWN
-

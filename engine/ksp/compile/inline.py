@@ -90,7 +90,10 @@ def _fresh(binding: Binding, value: Expr) -> Binding:
 def _comprehension(expr: Comprehend, names: Names) -> Expr:
     range_ = inline(expr.range, names)
     variables = tuple(_fresh(v, range_) for v in expr.variables)
-    inner = {**names, **{old: Ref(expr.span, old.type, new) for old, new in zip(expr.variables, variables, strict=True)}}
+    inner = {
+        **names,
+        **{old: Ref(expr.span, old.type, new) for old, new in zip(expr.variables, variables, strict=True)},
+    }
     return replace(expr, variables=variables, range=range_, body=inline(expr.body, inner))
 
 

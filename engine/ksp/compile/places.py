@@ -1,9 +1,9 @@
 """Places in generated code where a value can be computed, from the outermost to the innermost.
 
-A `Frame` is a function: of a rule's parameters, of a pod, of the feasible nodes, of a node. A `Block` is the body of a
-`for` statement in one, a `Branch` the body of an `if`. An `Inner` is the body of a comprehension; what is computed there
-becomes a clause of it. A `Column` is what a loop over a list that is known early can compute for each element before any
-node is looked at: the loop then runs over tuples of the element and those values.
+A `Frame` is a function: of a rule's parameters, of a pod, of the feasible nodes, of a node. A `Block` is the body of
+a `for` statement in one, a `Branch` the body of an `if`. An `Inner` is the body of a comprehension; what is computed
+there becomes a clause of it. A `Column` is what a loop over a list that is known early can compute for each element
+before any node is looked at: the loop then runs over tuples of the element and those values.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from ksp.check.typed import Binding, Kind
 
 Key = Binding | str
 
+# Names that generated code uses itself.
 RESERVED = frozenset(
-    "len any all tuple sorted sum float min max dict enumerate abs cluster pod node feasible raw score scores check bind "
-    "normalize reasons unresolvable trace".split()
+    {"len", "any", "all", "tuple", "sorted", "sum", "float", "min", "max", "dict", "zip", "enumerate"}
+    | {"cluster", "pod", "node", "feasible", "raw", "normal", "score", "scores", "check", "bind", "normalize"}
+    | {"reasons", "unresolvable", "trace", "constant"}
 )
 
 
@@ -40,7 +42,13 @@ class Names:
             base += "_"
         count = self._used.get(base, 0)
         self._used[base] = count + 1
-        return base if count == 0 else f"{base}_{count + 1}" if f"{base}_{count + 1}" not in self._used else self.fresh(base + "_")
+        return (
+            base
+            if count == 0
+            else f"{base}_{count + 1}"
+            if f"{base}_{count + 1}" not in self._used
+            else self.fresh(base + "_")
+        )
 
 
 def shape(node: object, renamed: dict[str, str]) -> str:

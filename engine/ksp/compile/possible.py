@@ -1,8 +1,8 @@
 """What can be said of a condition before any node is looked at.
 
-`may_be_true` makes of a condition another that reads no node and holds wherever the first can hold for some node. A rule
-whose every `deny` cannot hold for a pod admits all nodes: it costs nothing per node. `may_vary` says the same of a value:
-where it does not hold, the value is the same for all nodes.
+`may_be_true` makes of a condition another that reads no node and holds wherever the first can hold for some node. A
+rule whose every `deny` cannot hold for a pod admits all nodes: it costs nothing per node. `may_vary` says the same of
+a value: where it does not hold, the value is the same for all nodes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ksp.check.functions import SIZE
 from ksp.check.stages import children, stage_of, walk
 from ksp.check.typed import (
     Apply,
@@ -26,11 +27,10 @@ from ksp.check.typed import (
     Ref,
     Stage,
 )
-from ksp.check.functions import SIZE
 from ksp.check.types import BOOL, INT, Int, List, Map
 
 
-def _truth(expr: Expr, value: bool) -> Constant:  # noqa: FBT001 - it is the value
+def _truth(expr: Expr, value: bool) -> Constant:
     return Constant(expr.span, BOOL, value)
 
 
@@ -80,7 +80,7 @@ class Possible:
     def __init__(self, early: Callable[[Expr], bool] = _before_nodes) -> None:
         self.early = early
 
-    def may_be(self, expr: Expr, value: bool) -> Expr:  # noqa: FBT001 - it is the value
+    def may_be(self, expr: Expr, value: bool) -> Expr:
         """A condition on the pod that holds if the expression can have the value on some node."""
         if isinstance(expr, Constant):
             return _truth(expr, bool(expr.value) == value)
@@ -94,13 +94,17 @@ class Possible:
                 return both(expr, parts) if (operator == "&&") == value else either(expr, parts)
             case If(condition=condition, then=then, otherwise=otherwise):
                 first = both(expr, [self.may_be(condition, value=True), self.may_be(then, value)])
-                return either(expr, [first, both(expr, [self.may_be(condition, value=False), self.may_be(otherwise, value)])])
+                return either(
+                    expr, [first, both(expr, [self.may_be(condition, value=False), self.may_be(otherwise, value)])]
+                )
             case Comprehend(kind="exists" | "all" as kind, range=range_, body=body) if self.early(range_):
                 if (kind == "exists") != value:  # every element decides against it: nothing is known cheaply
                     return _truth(expr, value=True)
                 return self._exists(expr, self.may_be(body, value))
             case LetIn(binding=binding, value=inner, body=body):
-                return self._within(expr, binding_is_early=self.early(inner), body=self.may_be(body, value), name=binding)
+                return self._within(
+                    expr, binding_is_early=self.early(inner), body=self.may_be(body, value), name=binding
+                )
             case Op(operator=">", operands=(left, Constant(value=0))) if value and isinstance(left.type, Int):
                 return self._above_zero(expr, left)
         return _truth(expr, value=True)
@@ -168,7 +172,7 @@ class Possible:
                 return inside if self.early(inner) else either(expr, [self.may_vary(inner), inside])
         return either(expr, [self.may_vary(child) for child in children(expr)] or [_truth(expr, value=True)])
 
-    def _logic_varies(self, expr: Expr, conjunction: bool, items: Sequence[Expr]) -> Expr:  # noqa: FBT001 - it is a kind
+    def _logic_varies(self, expr: Expr, conjunction: bool, items: Sequence[Expr]) -> Expr:
         """An item matters only where those before it leave the matter open."""
         parts: list[Expr] = []
         open_so_far: list[Expr] = []

@@ -6,7 +6,8 @@
             def scores(feasible): ...         of a priority: the scores of the nodes, or a Failure
             def normalize(feasible, raw): ... of a priority: the scores from 0 to 100
 
-`bind` answers without a judge (None) where no node can be denied, or gives `outcome`: what `prefilter` or `prescore` say.
+`bind` answers without a judge (None) where no node can be denied, or gives `outcome`: what `prefilter` or `prescore`
+say.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class RuleCode:
         top.lines.append(code.function("bind", ["pod", "cluster"], bind.lines))
         top.lines.append(code.return_(code.name("bind")))
         parameters = [top.names[p.binding] for p in self.rule.parameters]
-        return code.function(names.fresh(self.rule.name), [*parameters, *(("trace",) if self.emitter.traced else ())], top.lines)
+        return code.function(
+            names.fresh(self.rule.name), [*parameters, *(("trace",) if self.emitter.traced else ())], top.lines
+        )
 
     def _early_lets(self, statements: Sequence[Statement]) -> None:
         """Lets are computed when they are first read; here they only become known."""
@@ -268,7 +271,8 @@ class RuleCode:
 
     def _normalize(self, chain: Chain, bind: Frame) -> ast.stmt:
         normalize = self.rule.normalize
-        assert normalize is not None and normalize.score is not None
+        assert normalize is not None
+        assert normalize.score is not None
         self._early_lets(normalize.body)
         frame = self._feasible(bind)
         frame.names["scores"] = "scores"

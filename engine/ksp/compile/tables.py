@@ -1,9 +1,9 @@
 """Views at run time: tables of counts that remember what each row contributed.
 
-A `Table` starts from the rows of an index and then follows the journal of the cluster's state: for a row that changed it
-takes out exactly what it once put in, and puts in what the row contributes now. What was never counted is never taken
-out, whatever happened to the objects that the row names. `Tables` keeps tables by the values that their view depends on,
-and brings one up to date when it is asked for.
+A `Table` starts from the rows of an index and then follows the journal of the cluster's state: for a row that changed
+it takes out exactly what it once put in, and puts in what the row contributes now. What was never counted is never
+taken out, whatever happened to the objects that the row names. `Tables` keeps tables by the values that their view
+depends on, and brings one up to date when it is asked for.
 """
 
 from __future__ import annotations

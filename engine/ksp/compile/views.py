@@ -91,8 +91,12 @@ class ViewCode:
         objects |= {kind for expr in parts for part in walk(expr) if isinstance(part, Apply) for kind in part.row.reads}
         nodes = any(read.field.owner == "Pod" and read.field.name == "node" for read in reads)
         row = view.joins[0].variable
-        lists_of_row = [r.field.name for r in lists if isinstance(r, Read) and isinstance(r.value, Ref) and r.value.binding is row]
-        indexed = next((INDEXED[name] for name in lists_of_row if name in INDEXED), "") if view.relation == "pods" else ""
+        lists_of_row = [
+            r.field.name for r in lists if isinstance(r, Read) and isinstance(r.value, Ref) and r.value.binding is row
+        ]
+        indexed = (
+            next((INDEXED[name] for name in lists_of_row if name in INDEXED), "") if view.relation == "pods" else ""
+        )
         return ViewPlan(view.name, view.relation, view.form, len(view.keys), by_namespace, indexed, objects, nodes)
 
     # ---- what a row contributes
@@ -170,7 +174,9 @@ class ViewCode:
     def _captured(self, function: ast.FunctionDef, frame: Frame) -> list[ast.expr]:
         """The names of the pod's frame and of the parameters' that the function reads."""
         outer = {name for place in (frame.parent.lineage() if frame.parent else ()) for name in _values(place)}
-        read = sorted({n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} & outer)
+        read = sorted(
+            {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} & outer
+        )
         captured: list[ast.expr] = []
         for name in read:
             if name == "pod":
@@ -246,4 +252,3 @@ def _first_namespace(conditions: list[Expr], row: Binding, early: _Early) -> Exp
 
 def _no_element(expr: Expr) -> bool:
     return not any(b.kind is Kind.ROW for b in free_bindings(expr))
-

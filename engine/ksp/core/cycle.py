@@ -94,7 +94,8 @@ class Cycle:
 def failure_text(filtered: Filtered, pod: PodInfo) -> str:
     """The error of an attempt that a rule's `fail` ended."""
     failure = filtered.failure()
-    assert failure is not None and not isinstance(failure.answer, Denial)
+    assert failure is not None
+    assert not isinstance(failure.answer, Denial)
     if filtered.before is not None:
         return f'prefilter plugin "{failure.plugin}" failed for pod "{pod.name}": {failure.answer.message}'
     return f'running "{failure.plugin}" filter plugin for pod "{pod.name}": {failure.answer.message}'

@@ -5,9 +5,8 @@
     bind_succeeded / bind_failed(uid, now)
     next_deadline(now)         when a pod becomes due by itself
 
-A pod that gets a node is assumed to be there at once, so that the next decision counts it, while the driver binds it. It
-does no I/O, has no clock and no dice of its own: a recording of what went in gives the same decisions again.
-"""
+A pod that gets a node is assumed to be there at once, so that the next decision counts it, while the driver binds it.
+It does no I/O, has no clock and no dice of its own: a recording of what went in gives the same decisions again."""
 
 from __future__ import annotations
 

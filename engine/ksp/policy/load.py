@@ -1,6 +1,6 @@
 """From a file to what runs: read, check, compile. Where a newcomer starts.
 
-    origin, key -> check.program -> typed rules and providers -> compile.program -> profiles -> core
+origin, key -> check.program -> typed rules and providers -> compile.program -> profiles -> core
 """
 
 from __future__ import annotations
@@ -47,4 +47,3 @@ def profiles(module: Module, plugins: PluginArguments | None = None) -> list[Pro
 def provider_named(module: Module, name: str) -> typed.Provider | None:
     """A provider by name."""
     return module.providers().get(name)
-

@@ -1,4 +1,5 @@
-"""A profile: the rules that decide for the pods of one scheduler name, compiled, in order, with arguments and weights."""
+"""A profile: the rules that decide for the pods of one scheduler name, compiled, in order, with arguments and
+weights."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class ActivePriority:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What decides for the pods that name this scheduler. `percentage` of the nodes to score: 100 is all, 0 adaptive."""
+    """What decides for the pods that name this scheduler. `percentage` of nodes to score: 100 is all, 0 adaptive."""
 
     scheduler_name: str
     predicates: tuple[ActivePredicate, ...]
@@ -76,7 +77,11 @@ class ProfileBuilder:
         """The profile of a `profile` declaration."""
         percentage = 100 if profile.percentage is None else profile.percentage
         return self.build(
-            profile.provider, scheduler_name=profile.name, percentage=percentage, arguments=profile.arguments, plugins=plugins
+            profile.provider,
+            scheduler_name=profile.name,
+            percentage=percentage,
+            arguments=profile.arguments,
+            plugins=plugins,
         )
 
     def _rule(self, rule: typed.Rule) -> tuple[CompiledRule, Footprint]:

@@ -94,7 +94,7 @@ def cluster_state(cluster: Mapping[str, Any]) -> ClusterState:
     state = ClusterState()
     for kind, struct in OBJECTS.items():
         for value in cluster.get(kind) or ():
-            made = convert(struct, value)
+            made: Any = convert(struct, value)
             state.set_object(kind, made.metadata.namespace, made.metadata.name, made)
     for value in cluster.get("nodes") or ():
         state.set_node(convert(Node, value))
