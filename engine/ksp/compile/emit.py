@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from ksp.check.schema import struct_names
-from ksp.check.stages import children
 from ksp.check.typed import (
     Apply,
     At,
@@ -39,8 +38,9 @@ from ksp.check.typed import (
 from ksp.check.types import Bool, Double, Int, List, Map, Struct, Type
 from ksp.compile import code
 from ksp.compile.bounds import fits_in_64_bits
+from ksp.compile.free import FreeNames
 from ksp.compile.inline import inline
-from ksp.compile.places import Column, Inner, Key, Names, Place, key_of
+from ksp.compile.places import Column, Frame, Inner, Key, Names, Place, key_of
 from ksp.compile.zeros import zero_of
 
 COMPARE: Mapping[str, type[ast.cmpop]] = {
@@ -57,6 +57,7 @@ class Emitter:
 
     def __init__(self, *, traced: bool = False) -> None:
         self.names = Names()
+        self.free = FreeNames()
         self.constants: dict[str, object] = {}
         self.lets: dict[Binding, Expr] = {}
         self.view_code: ViewCode | None = None
@@ -69,36 +70,22 @@ class Emitter:
 
     def place(self, expr: Expr, chain: Chain) -> Place:
         """The outermost place of the chain where all that the expression names has a name."""
-        needed = self._needed(expr, chain, frozenset(), set())
+        free = self.free.of(expr)
+        needed: set[Key] = set()
+        for name in free.names:
+            needed |= {name} if isinstance(name, str) else self._keys(name, free.bound, chain)
         return next(place for place in chain if all(place.name_of(key) is not None for key in needed))
 
-    def _needed(self, expr: Expr, chain: Chain, bound: frozenset[Binding], seen: set[Binding]) -> set[Key]:
-        """What the expression names that it does not bind itself; `seen` are the lets that were looked into."""
-        match expr:
-            case Ref(binding=binding):
-                return set() if binding in bound else self._needed_by_name(binding, chain, bound, seen)
-            case Comprehend(variables=variables, range=range_, body=body):
-                inner = self._needed(body, chain, bound | {*variables}, seen)
-                return self._needed(range_, chain, bound, seen) | inner
-            case LetIn(binding=binding, value=value, body=body):
-                return self._needed(value, chain, bound, seen) | self._needed(body, chain, bound | {binding}, seen)
-            case NodeScore(node=node):
-                return {"scores"} | self._needed(node, chain, bound, seen)
-        needed: set[Key] = {"cluster"} if isinstance(expr, Apply) and expr.row.reads else set()
-        for child in children(expr):
-            needed |= self._needed(child, chain, bound, seen)
-        return needed
-
-    def _needed_by_name(
-        self, binding: Binding, chain: Chain, bound: frozenset[Binding], seen: set[Binding]
-    ) -> set[Key]:
+    def _keys(self, binding: Binding, bound: frozenset[Binding], chain: Chain) -> set[Key]:
+        """What must be known for a name to be read. A `let` in a loop that is still to be entered needs what its value
+        needs; any other is given its name now."""
         value = self.lets.get(binding)
-        if not bound or value is None or chain[-1].name_of(binding) is not None:
+        if value is None or not bound or chain[-1].name_of(binding) is not None:
             return {self._named(binding, chain)}
-        if binding in seen:
-            return set()
-        seen.add(binding)
-        return self._needed(value, chain, bound, seen)
+        needs = self.free.through_lets(value, self.lets)
+        if not needs & bound:
+            return {self._named(binding, chain)}
+        return {n if isinstance(n, str) else self._named(n, chain) for n in needs - bound if n not in self.lets}
 
     def _named(self, binding: Binding, chain: Chain) -> Key:
         """Sees to it that the binding has a name: a `let` or `const` is computed when it is first read."""
@@ -372,14 +359,25 @@ class Emitter:
         self, variables: Sequence[Binding], range_: Expr, body: Place, chain: Chain
     ) -> tuple[Column | None, Chain]:
         """Names for the variables of a loop; where it can compute things early, if it can; and the chain inside."""
-        home = self.place(range_, chain)
         for variable in variables:
             body.names[variable] = self.names.fresh(variable.name)
-        if home.level is chain[-1].level:
+        home = self._before_node(range_, chain)
+        if home is None:
             return None, (*chain, body)
         early = Column(home, self.names, dict(body.names), body=body)
         at = chain.index(home) + 1
         return early, (*chain[:at], early, *chain[at:], body)
+
+    def _before_node(self, range_: Expr, chain: Chain) -> Place | None:
+        """The last place before a node (or a view's row) is looked at, if what a loop runs over is known there."""
+        with_node = [i for i, place in enumerate(chain) if "node" in place.names]
+        frames = [i for i, place in enumerate(chain) if isinstance(place, Frame)]
+        boundary = with_node[0] if with_node else frames[-1]
+        if boundary == 0:
+            return None
+        home = chain[boundary - 1]
+        needed = self.place(range_, chain)
+        return home if needed in home.lineage() else None
 
     def run(
         self, range_: Expr, variables: Sequence[Binding], names: Sequence[str], early: Column | None, chain: Chain, *,

@@ -1,0 +1,84 @@
+"""`ksp`: its commands, and the border that no traceback crosses.
+
+What a command finds wrong it says itself, and ends with 1; a mistake on the command line ends with 2. Here the rest is
+turned into a line: an interruption (130), a reader that went away (141), what the operating system refuses (1), and
+faults of ksp itself (70).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ksp import __version__
+from ksp.cli.group import Entry, LazyGroup
+
+COMMANDS = {
+    "check": Entry("ksp.cli.check:check", "Find the mistakes in policies."),
+    "test": Entry("ksp.cli.test:test", "Run the tests of policies."),
+    "simulate": Entry("ksp.cli.simulate:simulate", "Schedule the pods of a cluster or a trace in virtual time."),
+    "demo": Entry("ksp.cli.demo:demo", "Schedule the example cluster."),
+    "footprint": Entry("ksp.cli.footprint:footprint", "Show what rules read, and which events can help a pod."),
+    "compile": Entry("ksp.cli.compile:compile_", "Show the functions that rules are compiled to."),
+    "evaluate": Entry("ksp.cli.evaluate:evaluate", "Answer recorded cases, for comparison with kube-scheduler."),
+    "rule": Entry("ksp.cli.rule:rule", "Explain a diagnostic by its code."),
+}
+EPILOG = """\b
+Start with:
+  ksp demo                   where the pods of the example cluster go, and why
+  ksp check FILE|DIR...      all mistakes in policies, with their places
+  ksp rule KSP0201           what a diagnostic means, and how to mend it
+"""
+
+cli = LazyGroup(
+    COMMANDS,
+    name="ksp",
+    help="A Kubernetes scheduler whose rules are text.",
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+click.version_option(__version__, prog_name="ksp", message="%(prog)s %(version)s")(cli)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; what the process is to exit with."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a file's name need not be text
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains when it flushes at exit
+        return 141
+    except OSError as error:
+        return _say(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error), 1)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = cli.main(arguments, prog_name="ksp", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _say("interrupted", 130)
+    except OSError:
+        raise
+    except Exception as error:
+        if os.environ.get("KSP_DEBUG"):
+            raise
+        said = f"{type(error).__name__}: {error}".partition("\n")[0]
+        _say(f"internal error: {said}", 70)
+        return _say("this is a fault of ksp: please report it with the command and its input; KSP_DEBUG=1 shows where", 70)
+    return code if isinstance(code, int) else 0
+
+
+def _say(message: str, code: int) -> int:
+    click.echo(f"ksp: {message}", err=True)
+    return code

@@ -1,0 +1,142 @@
+"""From paths on the command line to checked policies."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from ksp.check import limits
+from ksp.check.program import Checker, Module
+from ksp.cli.terminal import is_colored
+from ksp.source.diagnostic import Diagnostic, Severity
+from ksp.source.origin import SHIPPED, Folder, Origin, shipped
+from ksp.source.reading import read_source
+from ksp.source.render import in_order, render_text
+from ksp.source.text import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFile:
+    """A checked file. `folder` is where it lies."""
+
+    module: Module
+    folder: Path
+
+
+@dataclass(slots=True)
+class Checked:
+    """What became of the paths: the files that could be read, and all diagnostics, of imported files too."""
+
+    files: list[PolicyFile] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        return [d for d in in_order(self.diagnostics) if d.severity is Severity.ERROR]
+
+
+def check_paths(paths: Iterable[str]) -> Checked:
+    """Checks files, and all policies below folders. Imports are looked for below the folder, of a file below its own."""
+    result = Checked()
+    folders: dict[str, _Root] = {}
+    for given in dict.fromkeys(paths):
+        path = Path(given)
+        if given.startswith(SHIPPED):
+            root = folders.setdefault(SHIPPED, _Root(shipped(), shipped().root, prefix=SHIPPED))
+            root.check(given.removeprefix(SHIPPED), result)
+        elif path.is_dir():
+            _check_folder(path, result)
+        else:
+            _check_file(path, folders, result)
+    return result
+
+
+def _check_folder(path: Path, result: Checked) -> None:
+    try:
+        os.scandir(path).close()
+    except OSError as error:
+        result.diagnostics.append(_unreadable(str(path), f"cannot read the folder: {error.strerror}"))
+        return
+    folder = Folder(path)
+    root = _Root(folder, path)
+    keys = list(folder.files())
+    if not keys:
+        result.diagnostics.append(_unreadable(str(path), "there is no policy (`*.ksp`) in this folder"))
+    for key in keys:
+        root.check(key, result)
+
+
+def _check_file(path: Path, folders: dict[str, _Root], result: Checked) -> None:
+    source = read_source(path)
+    if isinstance(source, Diagnostic):
+        result.diagnostics.append(source)
+        return
+    if not path.resolve().is_relative_to(path.parent.resolve()):
+        path = path.resolve()  # a link to elsewhere: its imports lie there
+    parent = str(path.parent)
+    folders.setdefault(parent, _Root(Folder(path.parent), path.parent)).check(path.name, result)
+
+
+class _Root:
+    """Checks files of one origin. They share what they import, as long as that does not touch the limits of one file."""
+
+    def __init__(self, origin: Origin, folder: Path, prefix: str = "") -> None:
+        self.origin = origin
+        self.folder = folder
+        self.prefix = prefix
+        self.checker = Checker(origin)
+
+    def check(self, key: str, result: Checked) -> None:
+        if len(self.checker.modules) > limits.FILES // 2:
+            self.checker = Checker(self.origin)
+        found = self._diagnostics(key)
+        if any(d.code == "KSP0404" for d in found):
+            self.checker = Checker(self.origin)
+            found = self._diagnostics(key)
+        result.diagnostics += found
+        module = self.checker.modules[self.prefix + key]
+        if module is not None:
+            result.files.append(PolicyFile(module, (self.folder / key).parent))
+        elif not any(d.severity is Severity.ERROR for d in found):
+            name = str(self.folder / key) if not self.prefix else self.prefix + key
+            why = "there is no such file in the shipped library" if self.prefix else "it is a link out of the folder"
+            result.diagnostics.append(_unreadable(name, f"cannot read the file: {why}"))
+
+    def _diagnostics(self, key: str) -> list[Diagnostic]:
+        before = len(self.checker.report.found)
+        self.checker.check(self.prefix + key)
+        return self.checker.report.found[before:]
+
+
+def _unreadable(name: str, message: str) -> Diagnostic:
+    return Diagnostic("KSP0101", Severity.ERROR, message, Span(Source(name, ""), 0, 0))
+
+
+# ---- one policy, for commands that need it without errors
+
+
+def sound_policy(path: str) -> PolicyFile:
+    """The file, or its errors on stderr and exit 1."""
+    checked = check_paths([path])
+    if checked.errors:
+        give_up(checked.errors)
+    if len(checked.files) != 1:
+        raise click.UsageError(f"{path} is a folder: name one file")
+    return checked.files[0]
+
+
+def give_up(errors: Iterable[Diagnostic]) -> NoReturn:
+    """The errors on stderr, and exit 1."""
+    click.echo(render_text(errors, is_colored(sys.stderr)), nl=False, err=True)
+    raise click.exceptions.Exit(1)
+
+
+def chosen_rules(module: Module, name: str | None, *, imported: bool) -> Iterator[tuple[str, object]]:
+    """Placeholder"""
+    yield from ()

@@ -1,0 +1,113 @@
+"""Decisions that kube-scheduler 1.19 made, made again with the shipped rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.golden.agreement import main, measure, table
+from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, cases, differences, evaluator
+
+from ksp.sim.cases import Evaluator
+
+# The whole file in parts of about the same cost, so that two workers share it.
+PARTS = [
+    ["preemption", "resources_fit", "taints", "host_ports", "volume_zone"],
+    ["mixed", "resource_scores", "prefer_avoid", "unsched_nodename", "volume_limits"],
+    ["interpod", "topology_spread", "node_affinity", "nominated", "plugin_config"],
+    ["selector_spread", "image_locality", "volume_binding", "volume_restrictions", "edge"],
+]
+FAMILIES = sorted(family for part in PARTS for family in part)
+
+
+@cache
+def decide() -> Evaluator:
+    return evaluator()
+
+
+@cache
+def sampled() -> Sequence[Case]:
+    return list(cases(SAMPLE))
+
+
+def disagreements(recorded: Sequence[Case]) -> str:
+    """What differs, one entry for each field of a case; no more than five, so that it can be read."""
+    found = [difference for case in recorded for difference in differences(case, decide().evaluate(case))]
+    return "\n".join(map(str, found[:5])) + (f"\nand {len(found) - 5} more" if len(found) > 5 else "")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_sample_is_decided_as_recorded(family: str) -> None:
+    recorded = [case for case in sampled() if case["family"] == family]
+    assert len(recorded) >= 20
+    assert not (text := disagreements(recorded)), text
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("families", PARTS, ids=["-".join(part[:2]) for part in PARTS])
+def test_the_whole_file_is_decided_as_recorded(shared: Path, families: list[str]) -> None:
+    public = shared / "golden" / "public-1.19.jsonl.gz"
+    recorded = [case for case in cases(public) if case["family"] in families]
+    assert {case["family"] for case in recorded} == set(families)
+    assert not (text := disagreements(recorded)), text
+
+
+def test_the_sample_has_every_family_and_what_is_special() -> None:
+    recorded = sampled()
+    assert {case["family"] for case in recorded} == {*FAMILIES, *NOT_YET}
+    assert SAMPLE.stat().st_size <= 1_000_000
+    expected = [case["expected"] for case in recorded]
+    for name in ("error", "preFilter", "fitErrorMessage", "preemption", "scoringSkipped"):
+        assert sum(bool(e[name]) for e in expected) >= 20, name
+    arguments = {plugin for case in recorded for plugin in case.get("pluginConfig") or {}}
+    assert len(arguments) >= 5
+    assert {case["provider"] for case in recorded if isinstance(case["provider"], str)} == {
+        "DefaultProvider",
+        "ClusterAutoscalerProvider",
+    }
+
+
+def test_policy_objects_are_not_answered_yet() -> None:
+    case = next(case for case in sampled() if case["family"] in NOT_YET)
+    answer = decide().evaluate(case)
+    assert all(answer[field] is None for field in FIELDS)
+
+
+# ---- the comparison itself
+
+
+def altered(case: Case) -> Case:
+    node = min(case["expected"]["filters"])
+    filters = {**case["expected"]["filters"], node: {"plugin": "NodeName", "code": "Unschedulable", "reasons": ["x"]}}
+    return {**case, "expected": {**case["expected"], "filters": filters}}
+
+
+def test_a_difference_is_shown_side_by_side() -> None:
+    case = altered(sampled()[0])
+    found = list(differences(case, decide().evaluate(case)))
+    assert [difference.field for difference in found] == ["filters"]
+    first, got, want = str(found[0]).splitlines()
+    assert first.startswith(f"{case['id']} filters[")
+    assert got.startswith("    got  ")
+    assert '"x"' in want or "NodeName" in want
+
+
+def test_agreement_counts_what_differs() -> None:
+    case = sampled()[0]
+    agreement = measure([case, altered(case)], decide())
+    assert agreement.differing == {(case["family"], "filters"): 1}
+    assert len(agreement.broken) == 1
+    assert "50.00" in table(agreement)
+
+
+def test_scores_of_a_failed_attempt_are_not_compared() -> None:
+    case = next(case for case in sampled() if case["expected"]["error"])
+    wrong = {**decide().evaluate(case), "scores": "x", "total": "y"}
+    assert not list(differences(case, wrong))
+
+
+def test_the_tool_says_which_file_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none.jsonl")]) == 2
+    assert "none.jsonl is not a file" in capsys.readouterr().err
