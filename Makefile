@@ -20,12 +20,13 @@ endef
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help demo test lint types layers check-format unit format wheel clean
+.PHONY: help demo test lint types layers check-format unit parity format wheel clean
 
 help:
 	@echo "make demo     schedule the cluster in examples/ with policies/default.ksp"
 	@echo "make test     linters, types, layer contracts and all tests"
 	@echo "make lint     the same without the tests"
+	@echo "make parity   compare decisions with those that kube-scheduler made; FILE=... names others than the sample"
 	@echo "make format   put the code into its standard form"
 	@echo "make wheel    build dist/ksp_scheduler-*.whl"
 	@echo "make clean    remove what these made, .venv too"
@@ -40,6 +41,9 @@ test: lint unit
 unit: $(DEV_READY)
 	@echo "pytest"
 	@$(PY) -m pytest -q
+
+parity: $(DEV_READY)
+	@$(PY) -m tests.golden.agreement $(if $(FILE),"$(FILE)")
 
 lint: $(DEV_READY)
 	$(call quietly,ruff check,$(BIN)/ruff check .)

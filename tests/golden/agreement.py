@@ -7,14 +7,14 @@ case differs in a family that ksp claims to know. Without a file it takes the sa
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ksp.sim.cases import Evaluator
 from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, Difference, cases, compared, differences, evaluator
+
+from ksp.sim.cases import Evaluator
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ def measure(recorded: Iterable[Case], decide: Evaluator) -> Agreement:
 def table(agreement: Agreement) -> str:
     """A line for each family, a column for each field: how many cases of a hundred agree."""
     families = sorted(agreement.cases)
-    rows = [("family", "cases", *FIELDS)]
+    rows: list[tuple[str, ...]] = [("family", "cases", *FIELDS)]
     for family in families:
         shares = (_share(agreement, family, name) for name in FIELDS)
         rows.append((family + (" (not yet)" if family in NOT_YET else ""), str(agreement.cases[family]), *shares))
@@ -74,16 +74,11 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 def main(arguments: list[str]) -> int:
     path = Path(arguments[0]) if arguments else SAMPLE
     if len(arguments) > 1 or not path.is_file():
-        print(f"make parity FILE=...: {path} is not a file", file=sys.stderr)
+        sys.stderr.write(f"make parity FILE=...: {path} is not a file\n")
         return 2
-    start = time.monotonic()
     agreement = measure(cases(path), evaluator())
-    seconds = time.monotonic() - start
-    print(table(agreement))
-    for difference in agreement.broken:
-        print(f"\n{difference}")
-    number = agreement.cases.total()
-    print(f"\n{number} cases in {seconds:.1f} s; {len(agreement.broken)} kinds of differences")
+    counted = f"{agreement.cases.total()} cases, {len(agreement.broken)} kinds of differences"
+    sys.stdout.write("\n\n".join([table(agreement), *map(str, agreement.broken), counted]) + "\n")
     return 1 if agreement.broken else 0
 
 

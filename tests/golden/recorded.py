@@ -52,6 +52,7 @@ def evaluator() -> Evaluator:
     """Decides with the shipped rules, by either provider."""
     loaded = load_file(POLICIES / "legacy.ksp")
     assert loaded.module is not None
+    assert not loaded.failed, loaded.diagnostics
     return Evaluator(loaded.module)
 
 

@@ -37,7 +37,7 @@ from ksp.check.typed import (
     Text,
     View,
 )
-from ksp.check.types import Double, Int, List, Map, Struct, Type
+from ksp.check.types import Int, List, Map, Struct, Type
 from ksp.compile.zeros import zero_of
 from ksp.model.info import EMPTY_NODE, EMPTY_POD, NodeInfo, PodInfo
 from ksp.model.quantity import QuantityError
@@ -114,7 +114,8 @@ def evaluate(expr: Expr, names: Names, world: World) -> Any:
         case If(condition=condition, then=then, otherwise=otherwise):
             return evaluate(then if evaluate(condition, names, world) else otherwise, names, world)
         case Apply(row=row, arguments=arguments):
-            return _applied(expr, row.name, [evaluate(argument, names, world) for argument in arguments])
+            values = [evaluate(argument, names, world) for argument in arguments]
+            return _applied(expr, [world.cluster.objects, *values] if row.reads else values)
         case Invoke(function=function, arguments=arguments):
             values = [evaluate(argument, names, world) for argument in arguments]
             return evaluate(function.value, {**names, **dict(zip(function.parameters, values, strict=True))}, world)
@@ -148,10 +149,10 @@ def entries(variables: Sequence[Binding], collection: Any, names: Names) -> Iter
 def view_value(view: View, names: Names, world: World) -> Any:
     """The view, by one pass over all rows."""
     rows = world.feasible if view.relation == "feasible" else list(world.cluster.rows(view.relation))
-    variable, *_ = (join.variable for join in view.joins)
+    variable = view.joins[0].variable
     if view.form == "first":
         chosen = (r for r in rows if view.where is None or evaluate(view.where, {**names, variable: r}, world))
-        return next(chosen, EMPTY_NODE if isinstance(rows, list) and view.relation == "nodes" else _no_row(view))
+        return next(chosen, EMPTY_POD if view.relation == "pods" else EMPTY_NODE)
     sums: dict[tuple[Any, ...], Any] = {}
     for row in rows:
         for inner in _joined(view, 1, {**names, variable: row}, world):
@@ -161,10 +162,6 @@ def view_value(view: View, names: Names, world: World) -> Any:
             more = 1 if view.amount is None else evaluate(view.amount, inner, world)
             sums[keys] = _operator("+", [sums.get(keys, type(more)()), more], _amount_type(view))
     return sums.get((), zero_of(view.type)) if not view.keys else _nested(sums)
-
-
-def _no_row(view: View) -> Any:
-    return EMPTY_POD if view.relation == "pods" else EMPTY_NODE
 
 
 def _joined(view: View, position: int, names: Names, world: World) -> Iterator[Names]:
@@ -275,8 +272,8 @@ def _double_divided(a: float, b: float) -> float:
     return math.nan if a == 0 or math.isnan(a) else sign * math.inf
 
 
-def _applied(expr: Apply, name: str, arguments: list[Any]) -> Any:
-    if name == "sum":
+def _applied(expr: Apply, arguments: list[Any]) -> Any:
+    if expr.row.name == "sum":
         total = zero_of(expr.type)
         for item in arguments[0]:
             total = _arithmetic("+", total, item, expr.type)
@@ -328,6 +325,3 @@ def _shown(value: Any) -> str:
 
         return to_string(value)
     return str(value)
-
-
-__all__ = ["Cluster", "Double", "World", "divided", "entries", "evaluate", "view_value", "wrapped"]

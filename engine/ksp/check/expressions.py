@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksp.check import mistakes, schema
-from ksp.check.facts import Fact, absent_key, facts
+from ksp.check.facts import Fact, absent_key, facts, nonzero
 from ksp.check.functions import ERROR_ROWS, FUNCTIONS, MACROS, MATCHES, METHODS, Row, parse_row
 from ksp.check.builtins import parser, pattern
 from ksp.check.int_constants import fold
@@ -70,6 +70,7 @@ from ksp.syntax import tree
 
 NO_FACTS: frozenset[Fact] = frozenset()
 TYPE_NAMES = ("int", "bool", "cpu", "bytes", "double", "string", "list", "map", "ResourceList")
+IN_EVERY_RULE = "every rule has this name already"
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
@@ -78,7 +79,7 @@ class Expressions:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.used: set[int] = set()
+        self.used: set[Binding] = set()
 
     # ---- entry points
 
@@ -119,7 +120,7 @@ class Expressions:
         value = self.expr(node, scope, type, known)
         if not fits(value.type, type):
             if isinstance(value.type, Int) and isinstance(type, Int):
-                mistakes.wrong_dimension(self.report, node.span, "=", type.dimension, value.type.dimension)
+                mistakes.dimension_wanted(self.report, node.span, type.dimension, value.type.dimension, what)
             else:
                 mistakes.wrong_type(self.report, node.span, type, value.type, what)
         return value
@@ -159,14 +160,18 @@ class Expressions:
     def _name(self, node: tree.Name, scope: Scope) -> Expr:
         found = scope.find(node.name)
         if isinstance(found, Binding) and node.name != "cluster":
-            self.used.add(id(found))
+            self.used.add(found)
+            if found.kind is Kind.CONST and isinstance(found.value, Constant):
+                return Constant(node.span, found.type, found.value.value)
             return Ref(node.span, found.type, found)
         if found is not None:
             what = "the cluster as a whole" if isinstance(found, Binding) else "a function"
             mistakes.not_a_value(self.report, node.span, node.name, what)
         elif not scope.is_broken(node.name):
-            if node.name in FUNCTIONS:
+            if node.name in FUNCTIONS or node.name == "has":
                 mistakes.not_a_value(self.report, node.span, node.name, "a function")
+            elif node.name in schema.struct_names() or node.name in TYPE_NAMES:
+                mistakes.not_a_value(self.report, node.span, node.name, "a type")
             else:
                 mistakes.unknown_name(self.report, node.span, node.name, scope.all_names(), scope.hint(node.name))
         return self._unknown(node.span)
@@ -232,19 +237,34 @@ class Expressions:
         value_type = expected.value if isinstance(expected, Map) else None
         resources = isinstance(expected, Map) and expected.resources
         entries: list[tuple[Expr, Expr]] = []
+        seen: set[tuple[type, object]] = set()
         for entry in node.entries:
             if resources and isinstance(entry.key, tree.Name):
                 key: Expr = Constant(entry.key.span, STRING, entry.key.name)
             else:
-                key = self.expr(entry.key, scope, key_type, known)
-            entries.append((key, self.expr(entry.value, scope, value_type, known)))
+                key = self._map_key(entry.key, scope, key_type, known)
+            if isinstance(key, Constant) and not isinstance(key.type, Unknown):
+                if (type(key.value), key.value) in seen:
+                    mistakes.entry_twice(self.report, entry.key.span, entry.key.span.text)
+                seen.add((type(key.value), key.value))
+            if resources and isinstance(key, Constant) and isinstance(key.value, str):
+                wanted = Int(resource_dimension(key.value))
+                entries.append((key, self.wanted(entry.value, scope, wanted, f"`{key.value}`", known)))
+            else:
+                entries.append((key, self.expr(entry.value, scope, value_type, known)))
         keys = self._common([key for key, _ in entries], key_type, "the keys of a map")
         if not isinstance(keys, String | Int | Bool | Unknown):
-            mistakes.wrong_type(self.report, node.span, "a string, an int or a bool", keys, "the key of a map")
+            mistakes.wrong_type(self.report, node.entries[0].key.span, "a string, an int or a bool", keys, "the key of a map")
         if resources:
             return MapOf(node.span, Map(STRING, ANY_INT, resources=True), tuple(entries))
         values = self._common([value for _, value in entries], value_type, "the values of a map")
         return MapOf(node.span, Map(keys, values), tuple(entries))
+
+    def _map_key(self, node: tree.Expr, scope: Scope, key_type: Type | None, known: frozenset[Fact]) -> Expr:
+        if isinstance(node, tree.Name) and scope.find(node.name) is None and not scope.is_broken(node.name):
+            mistakes.bare_key(self.report, node.span, node.name)
+            return self._unknown(node.span)
+        return self.expr(node, scope, key_type, known)
 
     def _struct(self, node: tree.MapLiteral, scope: Scope, struct: Struct, known: frozenset[Fact]) -> Expr:
         fields = schema.fields_of(struct.name)
@@ -253,7 +273,7 @@ class Expressions:
             name = self._field_name(entry.key)
             field = fields.get(name) if name is not None else None
             if name is None:
-                mistakes.wrong_type(self.report, entry.key.span, "a field's name", STRING, f"a key of {show(struct)}")
+                mistakes.not_a_field_name(self.report, entry.key.span, struct.name)
             elif field is None or len(field.path) != 1:
                 mistakes.unknown_field(self.report, entry.key.span, struct.name, name, fields)
             elif name in given:
@@ -288,7 +308,7 @@ class Expressions:
             return self._unknown(node.span)
         if node.name not in schema.OBJECTS:
             known = [*schema.RELATIONS, *schema.OBJECTS]
-            mistakes.unknown_field(self.report, node.name_span, "cluster", node.name, known)
+            mistakes.unknown_objects(self.report, node.name_span, node.name, known)
             return self._unknown(node.span)
         type = schema.objects_type(node.name)
         field = FieldInfo("cluster", node.name, type, ("objects", node.name))
@@ -310,15 +330,19 @@ class Expressions:
                 if field is not None:
                     return Read(node.span, field.type, value, field)
                 known = [*schema.fields_of(name), *(("error",) if name in ERROR_ROWS else ())]
-                mistakes.unknown_field(self.report, node.name_span, name, node.name, known)
+                self._no_field(node, value.type, known)
             case Map(resources=True):
                 key = Constant(node.name_span, STRING, node.name)
                 return At(node.span, Int(resource_dimension(node.name)), value, key)
-            case Map():
-                mistakes.unknown_field(self.report, node.name_span, "map", node.name, [])
+            case Map(key=String()):
+                self._no_field(node, value.type, [], f'an entry is read as `["{node.name}"]`')
             case other:
-                mistakes.unknown_field(self.report, node.name_span, show(other), node.name, [])
+                self._no_field(node, other, [])
         return self._unknown(node.span)
+
+    def _no_field(self, node: tree.Field, type: Type, known: Sequence[str], help: str = "") -> None:
+        is_method = any(_takes(row, type) for row in METHODS.get(node.name, []))
+        mistakes.unknown_field(self.report, node.name_span, show(type), node.name, known, is_method=is_method, help=help)
 
     def _index(self, node: tree.Index, scope: Scope, known: frozenset[Fact]) -> Expr:
         value = self.expr(node.value, scope, None, known)
@@ -334,7 +358,8 @@ class Expressions:
                 return At(node.span, value_type, value, key)
         self.expr(node.key, scope, None, known)
         if not isinstance(value.type, Unknown):
-            mistakes.not_a_collection(self.report, node.value.span, value.type, "indexed")
+            help = "a part of a text is `.substring(from, to)`" if isinstance(value.type, String) else ""
+            mistakes.not_a_collection(self.report, node.value.span, value.type, "indexed", help)
         return self._unknown(node.span)
 
     # ---- operators
@@ -419,15 +444,18 @@ class Expressions:
         return joined or UNKNOWN
 
     def _divisor(self, node: tree.Binary, right: Expr, known: frozenset[Fact]) -> None:
-        constant = isinstance(right, Constant) and right.value != 0
-        if not constant and ("nonzero", right.span.text) not in known:
+        if isinstance(right, Constant):
+            if right.value == 0:
+                mistakes.division_by_zero(self.report, node.right.span, node.operator)
+        elif nonzero(right) not in known:
             mistakes.division(self.report, node.right.span, node.operator, node.right.span.text)
 
     def _in(self, node: tree.Binary, scope: Scope, known: frozenset[Fact]) -> Expr:
         container = self.expr(node.right, scope, None, known)
         wanted = container.type.item if isinstance(container.type, List) else container.type.key if isinstance(container.type, Map) else None
         if wanted is None and not isinstance(container.type, Unknown):
-            mistakes.not_a_collection(self.report, node.right.span, container.type, "looked into with `in`")
+            help = "for a part of a text, `text.contains(part)`" if isinstance(container.type, String) else ""
+            mistakes.not_a_collection(self.report, node.right.span, container.type, "looked into with `in`", help)
         item = self.wanted(node.left, scope, wanted, "what is looked for", known) if wanted else self.expr(node.left, scope, None, known)
         return In(node.span, BOOL, item, container)
 
@@ -446,7 +474,7 @@ class Expressions:
         type = join(then.type, otherwise.type)
         if type is None:
             if isinstance(then.type, Int) and isinstance(otherwise.type, Int):
-                mistakes.wrong_dimension(self.report, node.span, ":", then.type.dimension, otherwise.type.dimension)
+                mistakes.wrong_dimension(self.report, node.otherwise.span, ":", then.type.dimension, otherwise.type.dimension)
             else:
                 mistakes.mixed(self.report, node.otherwise.span, "the two outcomes", then.type, otherwise.type)
         return If(node.span, type or UNKNOWN, condition, then, otherwise)
@@ -459,24 +487,25 @@ class Expressions:
         found = scope.find(node.name)
         if isinstance(found, Function):
             return self._invoke(node, found, scope, known)
-        if node.name in FUNCTIONS and found is None:
+        if node.name in FUNCTIONS:
             rows = FUNCTIONS[node.name]
             arguments = [self.expr(a, scope, expected, known) for a in node.arguments]
             return self._apply(node.span, node.name_span, rows, arguments)
         for argument in node.arguments:
             self.expr(argument, scope, None, known)
         if found is not None:
-            mistakes.not_a_value(self.report, node.name_span, node.name, "not a function; it is a value")
+            mistakes.not_a_function(self.report, node.name_span, node.name)
         elif not scope.is_broken(node.name):
-            functions = [n for n in scope.all_names() if isinstance(scope.find(n), Function)]
-            mistakes.unknown_function(self.report, node.name_span, node.name, [*functions, *FUNCTIONS, "has"])
+            mistakes.unknown_function(self.report, node.name_span, node.name, [*scope.functions(), *FUNCTIONS, "has"])
         return self._unknown(node.span)
 
     def _has(self, node: tree.Call, scope: Scope, known: frozenset[Fact]) -> Expr:
         argument = node.arguments[0] if len(node.arguments) == 1 else None
         if not isinstance(argument, tree.Field):
-            mistakes.wrong_arguments(self.report, node.span, "has", [], ["has(x.field)"])
-            return Constant(node.span, BOOL, value=False)
+            for given in node.arguments:
+                self.expr(given, scope, None, known)
+            mistakes.bad_has(self.report, node.span)
+            return self._unknown(node.span)
         read = self._field(argument, scope, known)
         match read:
             case Read(value=value, field=field) if field.owner != "cluster":
@@ -484,11 +513,10 @@ class Expressions:
             case At(value=value, key=key):
                 return In(node.span, BOOL, key, value)
         if not isinstance(read.type, Unknown):
-            mistakes.wrong_arguments(self.report, node.span, "has", [read.type], ["has(x.field)"])
-        return Constant(node.span, BOOL, value=False)
+            mistakes.bad_has(self.report, node.span)
+        return self._unknown(node.span)
 
     def _invoke(self, node: tree.Call, function: Function, scope: Scope, known: frozenset[Fact]) -> Expr:
-        self.used.add(id(function))
         parameters = function.parameters
         arguments = [
             self.expr(a, scope, parameters[i].type if i < len(parameters) else None, known)
@@ -499,11 +527,19 @@ class Expressions:
         )
         if not matching:
             types = [a.type for a in arguments]
-            mistakes.wrong_arguments(self.report, node.span, node.name, types, [function.signature])
-            return Constant(node.span, function.result, 0) if len(arguments) != len(parameters) else Invoke(
-                node.span, function.result, function, tuple(arguments)
-            )
+            if len(types) == len(parameters) and _same_but_dimensions(types, [p.type for p in parameters]):
+                for argument, parameter in zip(arguments, parameters, strict=True):
+                    self._dimension_of(argument, parameter)
+            else:
+                mistakes.wrong_arguments(self.report, node.span, node.name, types, [function.signature])
+            return Constant(node.span, function.result, 0)
         return Invoke(node.span, function.result, function, tuple(arguments))
+
+    def _dimension_of(self, argument: Expr, parameter: Binding) -> None:
+        given, wanted = _number_of(argument.type), _number_of(parameter.type)
+        if given is not None and wanted is not None and not fits(given, wanted):
+            what = f"`{parameter.name}`"
+            mistakes.dimension_wanted(self.report, argument.span, wanted.dimension, given.dimension, what)
 
     def _apply(self, span: Span, name_span: Span, rows: Sequence[Row], arguments: Sequence[Expr]) -> Expr:
         types = [a.type for a in arguments]
@@ -514,8 +550,22 @@ class Expressions:
                 if result is not None:
                     return self._row_applied(span, row, arguments, result)
         if not any(isinstance(type, Unknown) for type in types):
-            mistakes.wrong_arguments(self.report, name_span, rows[0].name, types, dict.fromkeys(r.signature for r in rows))
+            self._not_applied(name_span, rows, types)
         return self._unknown(span)
+
+    def _not_applied(self, span: Span, rows: Sequence[Row], types: Sequence[Type]) -> None:
+        """Why no row takes arguments of these types."""
+        name = rows[0].name
+        loose = [_without_dimension(type) for type in types]
+        if any(row.accepts(loose) for row in rows):
+            dimensions = [type.dimension for type in map(_number_of, types) if type is not None and type.dimension is not None]
+            first = dimensions[0]
+            mistakes.wrong_dimension(self.report, span, name, first, next((d for d in dimensions if d != first), first))
+        elif rows[0].method:
+            signatures = [part for row in rows for part in row.signatures_for(_receiver(types[0]))]
+            mistakes.wrong_arguments(self.report, span, f"{show(types[0])}.{name}", types[1:], dict.fromkeys(signatures))
+        else:
+            mistakes.wrong_arguments(self.report, span, name, types, dict.fromkeys(r.signature for r in rows))
 
     def _row_applied(self, span: Span, row: Row, arguments: Sequence[Expr], result: Type) -> Expr:
         if row is MATCHES:
@@ -539,29 +589,37 @@ class Expressions:
         value = self.expr(node.value, scope, None, known)
         if node.name in MACROS:
             return self._macro(node, value, scope, known)
+        rows = [row for row in METHODS.get(node.name, []) if _takes(row, value.type)]
+        if not rows:  # nor are its arguments looked at: they may hold the variables of a misspelt macro
+            if not isinstance(value.type, Unknown):
+                self._no_method(node, value.type)
+            return self._unknown(node.span)
         wanted = value.type.item if isinstance(value.type, List) else None
         arguments = [self.expr(a, scope, wanted or expected_argument(node.name), known) for a in node.arguments]
-        if isinstance(value.type, Unknown):
-            return self._unknown(node.span)
-        rows = [row for row in METHODS.get(node.name, []) if _takes(row, value.type)]
-        if not rows:
-            known_methods = [n for n, rs in METHODS.items() if any(_takes(r, value.type) for r in rs)]
-            macros = MACROS if isinstance(value.type, List | Map) else ()
-            mistakes.unknown_function(self.report, node.name_span, node.name, [*known_methods, *macros], value.type)
-            return self._unknown(node.span)
         return self._apply(node.span, node.name_span, rows, [value, *arguments])
+
+    def _no_method(self, node: tree.Method, type: Type) -> None:
+        methods = [name for name, rows in METHODS.items() if any(_takes(row, type) for row in rows)]
+        macros = MACROS if isinstance(type, List | Map) else ()
+        is_field = isinstance(type, Struct) and node.name in schema.fields_of(type.name)
+        mistakes.unknown_method(self.report, node.name_span, node.name, [*methods, *macros], type, is_field=is_field)
 
     def _parse_call(self, node: tree.Method, scope: Scope, known: frozenset[Fact]) -> Expr | None:
         """`TYPE.parse(json)`"""
         if node.name != "parse" or not isinstance(node.value, tree.Name) or scope.find(node.value.name) is not None:
             return None
         kind = schema.struct_names().get(node.value.name)
-        if kind is None or kind in schema.RENAMED.values():
+        if kind is None:
             return None
+        if kind in schema.RENAMED.values():
+            mistakes.not_parsed(self.report, node.span, node.value.name)
+            return self._unknown(node.span)
         arguments = [self.expr(a, scope, STRING, known) for a in node.arguments]
         return self._apply(node.span, node.name_span, [parse_row(node.value.name, parser(kind))], arguments)
 
     def _macro(self, node: tree.Method, value: Expr, scope: Scope, known: frozenset[Fact]) -> Expr:
+        if isinstance(value.type, Unknown):
+            return self._unknown(node.span)
         *names, body_node = node.arguments or (None,)
         if body_node is None or len(names) not in (1, 2) or not all(isinstance(n, tree.Name) for n in names):
             mistakes.bad_macro(self.report, node.span, node.name, "takes one or two names and an expression")
@@ -589,9 +647,31 @@ class Expressions:
         for (name, span), type in zip(names, types, strict=False):
             clash: Named | None = found.get(name) or scope.clash(name)
             if clash is not None:
-                mistakes.declared_twice(self.report, span, name, clash.span)
+                mistakes.declared_twice(self.report, span, name, clash.span, IN_EVERY_RULE)
             found[name] = Binding(name, Kind.VARIABLE, type, span, stage)
         return tuple(found.values())
+
+
+def _number_of(type: Type) -> Int | None:
+    """The int, or the int in a list."""
+    return type if isinstance(type, Int) else _number_of(type.item) if isinstance(type, List) else None
+
+
+def _without_dimension(type: Type) -> Type:
+    match type:
+        case Int():
+            return ANY_INT
+        case List(item):
+            return List(_without_dimension(item))
+    return type
+
+
+def _same_but_dimensions(given: Sequence[Type], wanted: Sequence[Type]) -> bool:
+    return all(fits(_without_dimension(g), w) for g, w in zip(given, wanted, strict=True))
+
+
+def _receiver(type: Type) -> str:
+    return type.name if isinstance(type, Struct) else type.__class__.__name__.lower()
 
 
 def _loose(type: Type) -> Type:
@@ -605,12 +685,7 @@ def expected_argument(method: str) -> Type | None:
 
 def _takes(row: Row, receiver: Type) -> bool:
     """The row is a method of the receiver's type: some arguments would make it fit."""
-    match receiver:
-        case Struct(name):
-            return name in row.receivers
-        case String() | List() | Map():
-            return type(receiver).__name__.lower() in row.receivers
-    return False
+    return isinstance(receiver, Struct | String | List | Map) and _receiver(receiver) in row.receivers
 
 
 def _macro_type(name: str, over: Type, variables: tuple[Binding, ...], body: Expr) -> Type:

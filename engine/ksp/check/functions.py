@@ -39,7 +39,8 @@ Typing = Callable[[Sequence[Type]], Type | None]
 class Row:
     """A function. `signature` is for readers; `typing` gives the result for argument types, None if they do not fit;
     `grows` if the result can be larger than the arguments; `reads` names the cluster's objects that it reads: if it
-    names any, `run` gets `cluster.objects` before the arguments."""
+    names any, `run` gets `cluster.objects` before the arguments. `part` if the result is part of the first argument, and
+    so empty where that is."""
 
     name: str
     method: bool
@@ -50,11 +51,25 @@ class Row:
     arity: tuple[int, int]
     reads: tuple[str, ...] = ()
     unordered: bool = False
+    part: bool = False
 
     @property
     def receivers(self) -> frozenset[str]:
         """The types, as its signature names them, whose method it is: `string`, `list`, `map`, or a struct."""
-        return frozenset(part.split(".")[0].strip() for part in self.signature.split(";") if "." in part.split("(")[0])
+        return frozenset(part.split(".")[0] for part in self._signatures() if "." in part.split("(")[0])
+
+    def _signatures(self) -> list[str]:
+        return [part.strip() for part in self.signature.split(";")]
+
+    def signatures_for(self, receiver: str) -> list[str]:
+        """How it is written for one type."""
+        return [part for part in self._signatures() if part.startswith(f"{receiver}.")]
+
+    def accepts(self, arguments: Sequence[Type]) -> bool:
+        """Its number of arguments, of types that fit."""
+        offset = 1 if self.method else 0
+        in_number = self.arity[0] + offset <= len(arguments) <= self.arity[1] + offset
+        return in_number and self.typing(arguments) is not None
 
 
 def _fixed(parameters: Sequence[Type], result: Type) -> Typing:
@@ -184,9 +199,9 @@ def _function(name: str, signature: str, typing: Typing, help: str, run: Callabl
 
 def _method(
     name: str, signature: str, typing: Typing, help: str, run: Callable[..., object], *, least: int = 0, most: int = 0,
-    unordered: bool = False,
+    unordered: bool = False, part: bool = False,
 ) -> Row:
-    return Row(name, True, signature, typing, help, run, (least, most), unordered=unordered)
+    return Row(name, True, signature, typing, help, run, (least, most), unordered=unordered, part=part)
 
 
 # fmt: off
@@ -218,9 +233,9 @@ ROWS: tuple[Row, ...] = (
     _method("min", "list.min(otherwise)", _extreme_of_list, "the smallest item; `otherwise` of an empty list", run.smallest_of, least=1, most=1, unordered=True),
     _method("max", "list.max(otherwise)", _extreme_of_list, "the largest item; `otherwise` of an empty list", run.largest_of, least=1, most=1, unordered=True),
     _method("isSorted", "list.isSorted(): bool", _sortable, "no item is smaller than the one before it", run.is_sorted),
-    _method("distinct", "list.distinct()", _same_list, "each item once, where it first stood", run.distinct),
-    _method("keys", "map.keys()", _keys, "the keys in order", run.keys),
-    _method("values", "map.values()", _values, "the values in the order of their keys", run.values),
+    _method("distinct", "list.distinct()", _same_list, "each item once, where it first stood", run.distinct, part=True),
+    _method("keys", "map.keys()", _keys, "the keys in order", run.keys, part=True),
+    _method("values", "map.values()", _values, "the values in the order of their keys", run.values, part=True),
     # selectors, taints and terms
     _function("selector", "selector(map<string, string>): LabelSelector", _fixed((LABELS,), SELECTOR), "asks for exactly these labels", run.selector, (1, 1)),
     _method("matches", "LabelSelector.matches(labels): bool", _fixed((SELECTOR, LABELS), BOOL), "the selector selects the labels; a missing or malformed one selects nothing", run.selector_matches, least=1, most=1),
@@ -237,7 +252,7 @@ ROWS: tuple[Row, ...] = (
         "matchVolumes", False, "matchVolumes(list<PersistentVolumeClaim>, node): list<PersistentVolumeClaim>",
         _fixed((CLAIMS, NODE), CLAIMS),
         "the claims for which the volume binder finds no existing volume on the node", match_volumes, (2, 2),
-        reads=("persistentVolumes", "storageClasses", "persistentVolumeClaims"),
+        reads=("persistentVolumes",), part=True,
     ),
 )
 # fmt: on

@@ -9,7 +9,10 @@ from difflib import get_close_matches
 from ksp.source.diagnostic import Diagnostic, Note, Severity
 from ksp.source.text import Span
 
-MOST = 1000  # of one check; what a reader is shown is capped lower
+MOST = 1000  # errors of one check, and as many warnings and advice; what a reader is shown is capped lower
+SUGGESTIONS = 200  # of one check: a search among a thousand names takes some milliseconds
+LONGEST_NAME = 60  # characters of a name that others are compared with
+LONGEST_LINE = 300  # characters of a message, label or help: any of them may repeat a user's text
 
 
 @dataclass(slots=True)
@@ -18,33 +21,54 @@ class Report:
 
     found: list[Diagnostic] = field(default_factory=list)
     _seen: set[tuple[str, int, int, int]] = field(default_factory=set)
+    _counts: list[int] = field(default_factory=lambda: [0, 0])  # of what is no error, and of errors: none hides the other
+    _suggestions: int = 0
 
     def add(self, diagnostic: Diagnostic) -> None:
         span = diagnostic.span
         key = (diagnostic.code, id(span.source), span.start, span.end)
-        if key not in self._seen and len(self.found) < MOST:
+        is_error = diagnostic.severity is Severity.ERROR
+        if key not in self._seen and self._counts[is_error] < MOST:
             self._seen.add(key)
+            self._counts[is_error] += 1
             self.found.append(diagnostic)
 
     def error(
         self, code: str, span: Span, message: str, label: str = "", help: str = "", notes: tuple[Note, ...] = ()
     ) -> None:
-        self.add(Diagnostic(code, Severity.ERROR, message, span, label, notes, help))
+        self.add(Diagnostic(code, Severity.ERROR, _line(message), span, _line(label), notes, _line(help)))
 
     def warning(self, code: str, span: Span, message: str, label: str = "", help: str = "") -> None:
-        self.add(Diagnostic(code, Severity.WARNING, message, span, label, (), help))
+        self.add(Diagnostic(code, Severity.WARNING, _line(message), span, _line(label), (), _line(help)))
 
     def advice(self, code: str, span: Span, message: str, label: str = "", help: str = "") -> None:
-        self.add(Diagnostic(code, Severity.ADVICE, message, span, label, (), help))
+        self.add(Diagnostic(code, Severity.ADVICE, _line(message), span, _line(label), (), _line(help)))
 
     @property
     def failed(self) -> bool:
-        return any(d.severity is Severity.ERROR for d in self.found)
+        return self.errors_since(0)
+
+    def errors_since(self, mark: int) -> bool:
+        """An error was found after the first `mark` diagnostics."""
+        return any(d.severity is Severity.ERROR for d in self.found[mark:])
+
+    def did_you_mean(self, name: str, known: Iterable[str]) -> str:
+        """`did you mean …?`, or nothing."""
+        self._suggestions += 1
+        return did_you_mean(name, known) if self._suggestions <= SUGGESTIONS else ""
+
+
+def _line(text: str) -> str:
+    """The text on one line, and not endless."""
+    text = " ".join(text.split()) if "\n" in text or "\r" in text or "\t" in text else text
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that the user most likely meant, if one is near."""
-    candidates = list(known)
+    if len(name) > LONGEST_NAME:
+        return None
+    candidates = [name for name in known if len(name) <= LONGEST_NAME]
     same = [c for c in candidates if c.lower() == name.lower()]
     return same[0] if same else next(iter(get_close_matches(name, candidates, n=1, cutoff=0.6)), None)
 

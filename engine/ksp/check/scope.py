@@ -37,10 +37,16 @@ class Scope:
 
     def hint(self, name: str) -> str:
         """Why a name that exists elsewhere is not known here."""
-        return self.hints.get(name) or (self.parent.hint(name) if self.parent else "")
+        if name in self.hints:
+            return self.hints[name]
+        return self.parent.hint(name) if self.parent else ""
 
     def knows_scores(self) -> bool:
         return self.scores or (self.parent is not None and self.parent.knows_scores())
+
+    def functions(self) -> list[str]:
+        """The names of functions that a call can reach."""
+        return [name for name in self.all_names() if isinstance(self.find(name), Function)]
 
     def all_names(self) -> Iterator[str]:
         yield from self.names

@@ -34,6 +34,8 @@ Start with:
   ksp rule KSP0201           what a diagnostic means, and how to mend it
 """
 
+FAULT = 70
+
 cli = LazyGroup(
     COMMANDS,
     name="ksp",
@@ -61,8 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = cli.main(arguments, prog_name="ksp", standalone_mode=False)
+        with cli.make_context("ksp", given) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as error:
+        return error.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -74,9 +80,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         if os.environ.get("KSP_DEBUG"):
             raise
         said = f"{type(error).__name__}: {error}".partition("\n")[0]
-        _say(f"internal error: {said}", 70)
-        return _say("this is a fault of ksp: please report it with the command and its input; KSP_DEBUG=1 shows where", 70)
-    return code if isinstance(code, int) else 0
+        _say(f"internal error: {said}", FAULT)
+        return _say("this is a fault of ksp; please report it with the command and its input (KSP_DEBUG=1 shows where)", FAULT)
+    return 0
 
 
 def _say(message: str, code: int) -> int:

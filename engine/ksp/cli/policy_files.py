@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -13,6 +13,8 @@ import click
 
 from ksp.check import limits
 from ksp.check.program import Checker, Module
+from ksp.check.report import did_you_mean
+from ksp.check.typed import Rule
 from ksp.cli.terminal import is_colored
 from ksp.source.diagnostic import Diagnostic, Severity
 from ksp.source.origin import SHIPPED, Folder, Origin, shipped
@@ -137,6 +139,17 @@ def give_up(errors: Iterable[Diagnostic]) -> NoReturn:
     raise click.exceptions.Exit(1)
 
 
-def chosen_rules(module: Module, name: str | None, *, imported: bool) -> Iterator[tuple[str, object]]:
-    """Placeholder"""
-    yield from ()
+def chosen_rules(module: Module, name: str | None, *, imported: bool) -> list[Rule]:
+    """The rule of that name, or all that the file declares, with `imported` also those that it imports."""
+    rules = module.rules()
+    if name is None:
+        return list(rules.values()) if imported else module.own_rules()
+    if name not in rules:
+        meant = did_you_mean(name, rules)
+        raise click.UsageError(f"there is no rule `{name}` in {module.source.name}{': ' + meant if meant else ''}")
+    return [rules[name]]
+
+
+def place_of(span: Span) -> str:
+    """`FILE:LINE`, as editors take it."""
+    return f"{span.source.name}:{span.source.place(span.start)[0]}"

@@ -27,12 +27,15 @@ def interval(expr: Expr) -> Interval:
         case If(then=then, otherwise=otherwise):
             a, b = interval(then), interval(otherwise)
             return min(a[0], b[0]), max(a[1], b[1])
-        case Op() if expr.operator in ("+", "-", "*"):
+        case Op() if expr.operator in ("+", "-", "*", "neg"):
             return _exact(expr) if fits_in_64_bits(expr) else FULL
     return FULL
 
 
 def _exact(expr: Op) -> Interval:
+    if expr.operator == "neg":
+        low, high = interval(expr.operands[0])
+        return -high, -low
     if expr.operator not in ("+", "-", "*"):
         return FULL[0] - 1, FULL[1] + 1
     (a, b), (c, d) = interval(expr.operands[0]), interval(expr.operands[1])

@@ -12,7 +12,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from ksp.check.schema import struct_names
+from ksp.check.schema import RENAMED, struct_names
 from ksp.check.typed import (
     Apply,
     At,
@@ -64,6 +64,7 @@ class Emitter:
         self.traced = traced
         self.sites: list[Expr] = []
         self.live: set[str] = set()  # names of the state's own maps, which follow it by themselves
+        self.with_objects: set[str] = set()  # names of values that are, or hold, pods or nodes
         self._constant_names: dict[tuple[str, object], str] = {}
 
     # ---- where
@@ -103,12 +104,18 @@ class Emitter:
     def _let(self, binding: Binding, value: Expr, chain: Chain) -> None:
         place = self.place(value, chain)
         made = self.expr(value, self.until(place, chain))
-        place.bind(key_of(binding), place.assign(made, binding.name))
+        place.bind(key_of(binding), self._assigned(place, made, binding.name, binding.type))
 
     def until(self, place: Place, chain: Chain) -> Chain:
         """The chain as it is seen from one of its places."""
         lineage = set(place.lineage())
         return tuple(p for p in chain if p in lineage)
+
+    def _assigned(self, place: Place, value: ast.expr, hint: str, type: Type) -> str:
+        name = place.assign(value, hint)
+        if holds_objects(type):
+            self.with_objects.add(name)
+        return name
 
     def constant(self, value: object, hint: str) -> ast.Name:
         """A name for a value that the code cannot write."""
@@ -129,7 +136,7 @@ class Emitter:
                 made = self.inner(expr, self.until(place, chain))
                 if isinstance(made, ast.Constant | ast.Name):
                     return made
-                name = place.assign(made, _hint(expr))
+                name = self._assigned(place, made, _hint(expr), expr.type)
                 if isinstance(expr, Read) and expr.field.owner == "cluster":
                     self.live.add(name)
                 return code.name(name)
@@ -233,14 +240,15 @@ class Emitter:
     # ---- operators
 
     def _op(self, expr: Op, chain: Chain) -> ast.expr:
+        if isinstance(expr.type, Int) and expr.operator in ("+", "-", "*", "neg"):
+            made = self._unwrapped(expr, chain)
+            return made if fits_in_64_bits(expr) else code.call("_wrap", made)
         operands = [self.expr(operand, chain) for operand in expr.operands]
         if expr.operator in COMPARE:
             return self._traced(expr, code.compare(operands[0], COMPARE[expr.operator](), operands[1]), operands)
         match expr.operator, expr.type:
             case "!", _:
                 return code.not_(operands[0])
-            case "neg", Int():
-                return code.call("_wrap", ast.UnaryOp(ast.USub(), operands[0]))
             case "neg", _:
                 return ast.UnaryOp(ast.USub(), operands[0])
             case "+", List():
@@ -251,10 +259,19 @@ class Emitter:
                 return code.call("_div", *operands, code.constant(0))
             case "%", _:
                 return code.call("_remainder", *operands)
-        made = ast.BinOp(operands[0], ARITHMETIC[expr.operator](), operands[1])
-        if isinstance(expr.type, Int) and not fits_in_64_bits(expr):
-            return code.call("_wrap", made)
-        return made
+        return ast.BinOp(operands[0], ARITHMETIC[expr.operator](), operands[1])
+
+    def _unwrapped(self, expr: Expr, chain: Chain) -> ast.expr:
+        """Sums and products of ints without wrapping on the way: modulo 2**64 it makes no difference when they are
+        wrapped, as long as they are before anything else looks at them."""
+        ring = isinstance(expr, Op) and expr.operator in ("+", "-", "*", "neg")
+        if not ring or self.place(expr, chain).level is not chain[-1].level:
+            return self.expr(expr, chain)
+        assert isinstance(expr, Op)
+        operands = [self._unwrapped(operand, chain) for operand in expr.operands]
+        if expr.operator == "neg":
+            return ast.UnaryOp(ast.USub(), operands[0])
+        return ast.BinOp(operands[0], ARITHMETIC[expr.operator](), operands[1])
 
     def _traced(self, expr: Expr, made: ast.expr, operands: Sequence[ast.expr] = ()) -> ast.expr:
         if not self.traced:
@@ -269,8 +286,6 @@ class Emitter:
         if inlined is not None:
             return inlined
         arguments = [self.expr(a, chain) for a in expr.arguments]
-        if expr.row.name == "sum":
-            arguments.append(code.constant(0.0 if isinstance(expr.type, Double) else 0))
         if expr.row.reads:
             arguments.insert(0, code.attribute(code.name("cluster"), "objects"))
         return ast.Call(self.constant(expr.row.run, expr.row.run.__name__), arguments, [])
@@ -283,13 +298,46 @@ class Emitter:
                 if isinstance(first, Comprehend) and first.kind == "filter" and isinstance(first.range.type, List):
                     return self._counted(first, chain)
                 return code.call("len", self.expr(first, chain))
+            case "sum", _:
+                return self._sum(expr, first, chain)
+            case "div", _:
+                return self._div(expr, chain)
             case "int", Int():
                 return self.expr(first, chain)
+            case "int", Double():
+                value = self.kept(self.expr(first, chain), chain)
+                inside = ast.Compare(code.constant(-9e18), [ast.Lt(), ast.Lt()], [value, code.constant(9e18)])
+                return ast.IfExp(inside, code.call("int", value), code.call("_to_int", value))
+            case "abs", Double():
+                return code.call("abs", self.expr(first, chain))
             case "double", Int():
                 return code.call("float", self.expr(first, chain))
             case ("min" | "max") as function, Int() | Double() if not expr.row.method:
                 return code.call(function, *(self.expr(a, chain) for a in expr.arguments))
         return None
+
+    def _sum(self, expr: Apply, values: Expr, chain: Chain) -> ast.expr:
+        """Of ints Python's own sum; of doubles one that adds from the left and does not compensate."""
+        if isinstance(expr.type, Double):
+            return code.call("_total", self.expr(values, chain), code.constant(0.0))
+        if (
+            isinstance(values, Comprehend)
+            and values.kind == "map"
+            and self.place(values, chain).level is chain[-1].level
+        ):
+            clauses, body, _ = self._looped(values, chain)
+            return code.call("_wrap", code.call("sum", ast.ListComp(body, clauses)))
+        return code.call("_wrap", code.call("sum", self.expr(values, chain)))
+
+    def _div(self, expr: Apply, chain: Chain) -> ast.expr:
+        """The quick case in place: doubles by what is not 0, ints of which neither is negative."""
+        a, b = (self.kept(self.expr(part, chain), chain) for part in expr.arguments[:2])
+        otherwise = self.expr(expr.arguments[2], chain)
+        zero = code.constant(0)
+        if isinstance(expr.type, Double):
+            return ast.IfExp(code.compare(b, ast.NotEq(), zero), ast.BinOp(a, ast.Div(), b), otherwise)
+        quick = ast.BoolOp(ast.And(), [code.compare(a, ast.GtE(), zero), code.compare(b, ast.Gt(), zero)])
+        return ast.IfExp(quick, ast.BinOp(a, ast.FloorDiv(), b), code.call("_div", a, b, otherwise))
 
     def _struct(self, expr: StructOf, chain: Chain) -> ast.expr:
         assert isinstance(expr.type, Struct)
@@ -319,7 +367,7 @@ class Emitter:
         if place.level is chain[-1].level:
             place = chain[-1]
         made = self.expr(expr.value, self.until(place, chain))
-        place.bind(expr.binding, place.assign(made, expr.binding.name))
+        place.bind(expr.binding, self._assigned(place, made, expr.binding.name, expr.binding.type))
         return self.expr(expr.body, chain)
 
     # ---- loops
@@ -397,7 +445,10 @@ class Emitter:
             code.tuple_of([code.name(n) for n in (*names, *early.columns)]),
             [code.clause(names, values), *early.clauses],
         )
-        return code.name(home.assign(code.call("tuple", rows), f"each_{names[-1]}"))
+        name = home.assign(code.call("tuple", rows), f"each_{names[-1]}")
+        if any(holds_objects(v.type) for v in variables) or self.with_objects & {*early.columns}:
+            self.with_objects.add(name)
+        return code.name(name)
 
     def _elements(self, range_: Expr, variables: int, chain: Chain, *, ordered: bool) -> ast.expr:
         values = self.expr(range_, chain)
@@ -407,6 +458,18 @@ class Emitter:
                 return code.call("sorted", items) if ordered else items
             return code.call("sorted", values) if ordered else values
         return code.call("enumerate", values) if variables == 2 else values
+
+
+def holds_objects(type: Type) -> bool:
+    """A value of the type is, or holds, a pod or node: more than its own text would say."""
+    match type:
+        case Struct(name):
+            return name in RENAMED
+        case List(item):
+            return holds_objects(item)
+        case Map(_, value):
+            return holds_objects(value)
+    return False
 
 
 def _count(clauses: list[ast.comprehension], condition: ast.expr) -> ast.expr:

@@ -7,7 +7,7 @@ expressions share a binding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ksp.check.stages import children, stage_of
@@ -42,44 +42,52 @@ NONE: Names = {}
 def inline(expr: Expr, names: Names = NONE) -> Expr:
     """The expression without calls of functions, with other expressions in the place of some names."""
     match expr:
-        case Constant():
-            return expr
         case Ref(binding=binding):
             return names.get(binding, expr)
-        case Read(value=value) | Has(value=value):
-            return replace(expr, value=inline(value, names))
-        case At(value=value, key=key):
-            return replace(expr, value=inline(value, names), key=inline(key, names))
-        case In(item=item, container=container):
-            return replace(expr, item=inline(item, names), container=inline(container, names))
-        case Op(operands=parts):
-            return replace(expr, operands=_all(parts, names))
-        case Logic(items=parts) | ListOf(items=parts):
-            return replace(expr, items=_all(parts, names))
-        case If(condition=condition, then=then, otherwise=otherwise):
-            return replace(
-                expr, condition=inline(condition, names), then=inline(then, names), otherwise=inline(otherwise, names)
-            )
-        case Apply(arguments=parts):
-            return replace(expr, arguments=_all(parts, names))
         case Invoke():
             return _called(expr, names)
         case Comprehend():
             return _comprehension(expr, names)
+    return mapped(expr, lambda part: inline(part, names))
+
+
+def replaced(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """The expression with other expressions in the place of the parts for which `change` gives one."""
+    other = change(expr)
+    return mapped(expr, lambda part: replaced(part, change)) if other is None else other
+
+
+def mapped(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The same expression of changed parts."""
+    match expr:
+        case Constant() | Ref():
+            return expr
+        case Read(value=value) | Has(value=value):
+            return replace(expr, value=change(value))
+        case At(value=value, key=key):
+            return replace(expr, value=change(value), key=change(key))
+        case In(item=item, container=container):
+            return replace(expr, item=change(item), container=change(container))
+        case Op(operands=parts):
+            return replace(expr, operands=tuple(change(part) for part in parts))
+        case Logic(items=parts) | ListOf(items=parts):
+            return replace(expr, items=tuple(change(part) for part in parts))
+        case If(condition=condition, then=then, otherwise=otherwise):
+            return replace(expr, condition=change(condition), then=change(then), otherwise=change(otherwise))
+        case Apply(arguments=parts) | Invoke(arguments=parts):
+            return replace(expr, arguments=tuple(change(part) for part in parts))
+        case Comprehend(range=range_, body=body) as loop:
+            return replace(loop, range=change(range_), body=change(body))
         case MapOf(entries=entries):
-            return replace(expr, entries=tuple((inline(k, names), inline(v, names)) for k, v in entries))
+            return replace(expr, entries=tuple((change(key), change(value)) for key, value in entries))
         case StructOf(fields=fields):
-            return replace(expr, fields=tuple((field, inline(value, names)) for field, value in fields))
+            return replace(expr, fields=tuple((field, change(value)) for field, value in fields))
         case Text(parts=parts):
-            return replace(expr, parts=tuple(p if isinstance(p, str) else inline(p, names) for p in parts))
+            return replace(expr, parts=tuple(part if isinstance(part, str) else change(part) for part in parts))
         case NodeScore(node=node):
-            return replace(expr, node=inline(node, names))
-        case LetIn(binding=binding, value=value, body=body):
-            return replace(expr, value=inline(value, names), body=inline(body, names))
-
-
-def _all(parts: tuple[Expr, ...], names: Names) -> tuple[Expr, ...]:
-    return tuple(inline(part, names) for part in parts)
+            return replace(expr, node=change(node))
+        case LetIn(value=value, body=body):
+            return replace(expr, value=change(value), body=change(body))
 
 
 def _fresh(binding: Binding, value: Expr) -> Binding:

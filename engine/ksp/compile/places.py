@@ -19,7 +19,23 @@ Key = Binding | str
 
 # Names that generated code uses itself.
 RESERVED = frozenset(
-    {"len", "any", "all", "tuple", "sorted", "sum", "float", "min", "max", "dict", "zip", "enumerate"}
+    {
+        "len",
+        "any",
+        "all",
+        "tuple",
+        "sorted",
+        "sum",
+        "float",
+        "min",
+        "max",
+        "dict",
+        "zip",
+        "enumerate",
+        "int",
+        "abs",
+        "first",
+    }
     | {"cluster", "pod", "node", "feasible", "raw", "normal", "score", "scores", "check", "bind", "normalize"}
     | {"reasons", "unresolvable", "trace", "constant"}
 )

@@ -7,7 +7,7 @@ a value: where it does not hold, the value is the same for all nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ksp.check.functions import SIZE
@@ -20,6 +20,7 @@ from ksp.check.typed import (
     Constant,
     Expr,
     If,
+    In,
     Kind,
     LetIn,
     Logic,
@@ -75,10 +76,14 @@ def _before_nodes(expr: Expr) -> bool:
 
 
 class Possible:
-    """Weakens conditions. `early` says what can be computed where the weaker condition is; by default, before nodes."""
+    """Weakens conditions. `early` says what can be computed where the weaker condition is; by default, before nodes.
+    `lets` are the values of the rule's lets."""
 
-    def __init__(self, early: Callable[[Expr], bool] = _before_nodes) -> None:
+    def __init__(
+        self, early: Callable[[Expr], bool] = _before_nodes, lets: Mapping[Binding, Expr] | None = None
+    ) -> None:
         self.early = early
+        self.lets = {} if lets is None else lets
 
     def may_be(self, expr: Expr, value: bool) -> Expr:
         """A condition on the pod that holds if the expression can have the value on some node."""
@@ -97,10 +102,12 @@ class Possible:
                 return either(
                     expr, [first, both(expr, [self.may_be(condition, value=False), self.may_be(otherwise, value)])]
                 )
-            case Comprehend(kind="exists" | "all" as kind, range=range_, body=body) if self.early(range_):
-                if (kind == "exists") != value:  # every element decides against it: nothing is known cheaply
-                    return _truth(expr, value=True)
-                return self._exists(expr, self.may_be(body, value))
+            case Comprehend(kind="exists" | "all" as kind, range=range_, body=body) if (kind == "exists") == value:
+                if self.early(range_):
+                    return self._exists(expr, self.may_be(body, value))
+                return both(expr, [self.may_have_items(range_), self.may_be(body, value)])
+            case In(container=container) if value:
+                return self.may_have_items(container)
             case LetIn(binding=binding, value=inner, body=body):
                 return self._within(
                     expr, binding_is_early=self.early(inner), body=self.may_be(body, value), name=binding
@@ -146,10 +153,29 @@ class Possible:
     def _above_zero(self, expr: Expr, amount: Expr) -> Expr:
         """A count can be above 0 only where what is counted is not empty."""
         match amount:
+            case Apply(row=row, arguments=(counted,)) if row.name == "size":
+                return self.may_have_items(counted)
             case At(value=value) if self.early(value) and isinstance(value.type, Map) and _is_view(value):
                 return _not_empty(value)
             case At(value=At(value=value)) if self.early(value) and isinstance(value.type, Map) and _is_view(value):
                 return _not_empty(value)
+        return _truth(expr, value=True)
+
+    def may_have_items(self, expr: Expr) -> Expr:
+        """A condition on the pod that holds if the list, map or text can be other than empty on some node."""
+        if self.early(expr):
+            return _not_empty(expr)
+        match expr:
+            case Comprehend(kind="filter" | "map", range=range_):
+                return self.may_have_items(range_)
+            case Op(operator="+", operands=parts):
+                return either(expr, [self.may_have_items(part) for part in parts])
+            case Apply(row=row, arguments=(first, *_)) if row.part:
+                return self.may_have_items(first)
+            case At(value=value) if _is_view(value):
+                return self.may_have_items(value)
+            case Ref(binding=binding) if binding in self.lets:
+                return self.may_have_items(self.lets[binding])
         return _truth(expr, value=True)
 
     def may_vary(self, expr: Expr) -> Expr:
@@ -165,6 +191,11 @@ class Possible:
                 return either(expr, [self.may_vary(condition), first, second])
             case Comprehend(range=range_, body=body) if self.early(range_):
                 return self._exists(expr, self.may_vary(body))
+            case Comprehend(range=range_, body=body):
+                inside = both(expr, [self.may_have_items(range_), self.may_vary(body)])
+                return either(expr, [self.may_vary(range_), inside])
+            case Ref(binding=binding) if binding.kind is Kind.VARIABLE:
+                return _truth(expr, value=False)  # it varies as what it runs over does
             case At(value=value, key=key) if self.early(value) and isinstance(value.type, Map | List):
                 return both(expr, [_not_empty(value), self.may_vary(key)])
             case LetIn(binding=binding, value=inner, body=body):

@@ -90,8 +90,8 @@ class CompiledRule:
         self, arguments: Mapping[str, object] | None = None, trace: Trace | None = None
     ) -> Predicate | Priority:
         """The rule with arguments by parameter, as run-time values (ints, tuples, dicts, structs); what is not given
-        has its default. `trace` is for a rule compiled with `traced`: it gets a site, the value there and its operands, and
-        returns the value."""
+        has its default. `trace` is for a rule compiled with `traced`: it gets a site, the value there and its operands,
+        and returns the value."""
         values = [_argument(p, arguments or {}) for p in self.rule.parameters]
         namespace = _run(self.code, self.constants)
         made = namespace[self.tree.name](*values, *([trace] if trace is not None else []))

@@ -25,15 +25,16 @@ from ksp.check.typed import (
     Fail,
     For,
     Let,
+    NodeScore,
     Rule,
     Stage,
     Statement,
     Stop,
 )
-from ksp.check.types import BOOL
+from ksp.check.types import BOOL, INT
 from ksp.compile import code
 from ksp.compile.emit import Chain, Emitter
-from ksp.compile.inline import inline
+from ksp.compile.inline import inline, replaced
 from ksp.compile.places import Block, Branch, Frame, Lines
 from ksp.compile.possible import Possible, both, either
 from ksp.compile.runtime import Denial
@@ -50,7 +51,7 @@ class RuleCode:
         self.rule = rule
         self.emitter = Emitter(traced=traced)
         self.emitter.view_code = ViewCode(self.emitter)
-        self.possible = Possible()
+        self.possible = Possible(lets=self.emitter.lets)
         self.collecting = False
         self.wrap_return = False  # in `bind`, what a statement returns is the outcome, without a judge
 
@@ -246,15 +247,14 @@ class RuleCode:
 
     def _same_for_all(self, frame: Frame, chain: Chain, score: Expr) -> None:
         """Where the score does not differ from node to node it is computed once, for a node without anything."""
-        varies = Possible(lambda expr: stage_of(expr) <= Stage.FEASIBLE)
+        varies = Possible(_before_a_node, self.emitter.lets)
         condition = either(score, [varies.may_vary(self._with_lets(score)), self._may_fire(self.rule.body)])
         if isinstance(condition, Constant) and condition.value:
             return
         branch = Branch(frame, self.emitter.names)
         branch.names["node"] = "_empty_node"
         alone = self.emitter.inner(score, (*chain, branch))
-        many = ast.BinOp(ast.List([alone], ast.Load()), ast.Mult(), code.call("len", code.name("feasible")))
-        branch.lines.append(code.return_(many))
+        branch.lines.append(code.return_(_repeated(alone)))
         test = self.emitter.expr(condition, chain)
         frame.lines.append(code.if_(code.not_(test), branch.lines))
 
@@ -262,12 +262,33 @@ class RuleCode:
         """The expression with the rule's own lets written out, so that what they vary with is seen; as it is, if that
         makes it large."""
         written = expr
-        for statement in reversed(self.rule.body):
-            if isinstance(statement, Let) and statement.binding.stage > Stage.FEASIBLE:
+        normalize = self.rule.normalize.body if self.rule.normalize else ()
+        for statement in reversed((*self.rule.body, *normalize)):
+            if (
+                isinstance(statement, Let)
+                and statement.binding.stage > Stage.FEASIBLE
+                and statement.binding in self.emitter.lets
+            ):
                 written = inline(written, {statement.binding: self.emitter.lets[statement.binding]})
                 if extent(written)[0] > WRITTEN_OUT:
                     return expr
         return written
+
+    def _same_where_raw_is(self, frame: Frame, chain: Chain, score: Expr) -> None:
+        """Where all nodes have the same score so far, and nothing else of them matters, one of them stands for all."""
+        varies = Possible(_before_a_node, self.emitter.lets)
+        condition = varies.may_vary(_without_scores(self._with_lets(score)))
+        if isinstance(condition, Constant) and condition.value:
+            return
+        branch = Branch(frame, self.emitter.names)
+        branch.names["node"] = "first"
+        branch.lines.append(code.assign("first", _item(code.name("feasible"), 0)))
+        alone = self.emitter.inner(score, (*chain, branch))
+        branch.lines.append(code.return_(_repeated(alone)))
+        raw = code.name("raw")
+        alike = code.compare(code.method(raw, "count", _item(raw, 0)), ast.Eq(), code.call("len", raw))
+        test = code.not_(self.emitter.expr(condition, chain))
+        frame.lines.append(code.if_(ast.BoolOp(ast.And(), [raw, alike, test]), branch.lines))
 
     def _normalize(self, chain: Chain, bind: Frame) -> ast.stmt:
         normalize = self.rule.normalize
@@ -280,14 +301,35 @@ class RuleCode:
             code.attribute(code.name("node"), "name"), [code.clause(["node"], code.name("feasible"))]
         )
         frame.lines.append(code.assign("scores", code.call("dict", code.call("zip", names, code.name("raw")))))
+        score = inline(normalize.score)
+        outer = (*chain, frame)
+        self._same_where_raw_is(frame, outer, score)
         block = Block(frame, self.emitter.names)
         block.names["node"] = "node"
-        made = self.emitter.expr(inline(normalize.score), (*chain, frame, block))
+        made = self.emitter.expr(score, (*outer, block))
         frame.lines.append(code.assign("normal", ast.List([], ast.Load())))
         block.lines.append(ast.Expr(code.method(code.name("normal"), "append", made)))
         frame.lines.append(ast.For(code.store("node"), code.name("feasible"), block.lines, []))
         frame.lines.append(code.return_(code.name("normal")))
         return code.function("normalize", ["feasible", "raw"], frame.lines)
+
+
+def _item(values: ast.expr, index: int) -> ast.expr:
+    return ast.Subscript(values, code.constant(index), ast.Load())
+
+
+def _repeated(score: ast.expr) -> ast.expr:
+    """The score for each feasible node."""
+    return ast.BinOp(ast.List([score], ast.Load()), ast.Mult(), code.call("len", code.name("feasible")))
+
+
+def _without_scores(expr: Expr) -> Expr:
+    """The expression as if all nodes had the same score."""
+    return replaced(expr, lambda part: Constant(part.span, INT, 0) if isinstance(part, NodeScore) else None)
+
+
+def _before_a_node(expr: Expr) -> bool:
+    return stage_of(expr) <= Stage.FEASIBLE
 
 
 def _collected() -> ast.expr:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ksp.check import builtins
-from ksp.compile.tables import tally
+from ksp.compile.tables import identity, tally
 from ksp.model.info import EMPTY_NODE, NodeInfo
 from ksp.model.int64 import wrap
 from ksp.model.quantity import Quantity, QuantityError
@@ -76,6 +76,10 @@ RUNTIME: dict[str, object] = {
     "min": min,
     "max": max,
     "enumerate": enumerate,
+    "int": int,
+    "abs": abs,
+    "_total": builtins.total,
+    "_to_int": builtins.to_int,
     "_wrap": wrap,
     "_div": builtins.div,
     "_double_quotient": builtins.double_quotient,
@@ -84,6 +88,7 @@ RUNTIME: dict[str, object] = {
     "_to_string": builtins.to_string,
     "_amounts": amounts,
     "_quantities": quantities,
+    "_identity": identity,
     "_Denial": Denial,
     "_Failure": Failure,
     "dict": dict,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
@@ -175,6 +176,30 @@ class Table:
         return next(matching, empty)
 
 
+def _plain(value: object) -> object:
+    """Maps that only look at others, as dicts."""
+    if isinstance(value, MappingProxyType):
+        return dict(value)
+    raise TypeError(f"no key can be made of {type(value)}")
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain, order="deterministic")
+
+
+def identity(value: Any) -> Any:
+    """Of values that hold pods or nodes, all that a rule can read of them, without what they lead to."""
+    match value:
+        case PodInfo():
+            return value.metadata, value.spec, value.status, value.node.name
+        case NodeInfo():
+            return value.name, value.generation
+        case tuple():
+            return tuple(identity(item) for item in value)
+        case dict() | MappingProxyType():
+            return {key: identity(item) for key, item in value.items()}
+    return value
+
+
 class Tables:
     """All tables over one state, by view and values; the least recently used give way."""
 
@@ -190,7 +215,7 @@ class Tables:
         return table.first(self.state) if plan.form == "first" else table.value()
 
     def _table(self, plan: ViewPlan, values: tuple[Any, ...], contribute: Contribute) -> Table:
-        key = (plan, msgspec.msgpack.encode(values, order="deterministic"))
+        key = (plan, _ENCODER.encode(values))
         table = self._tables.get(key)
         if table is None:
             table = Table(plan, contribute, values[0] if plan.by_namespace else None)

@@ -20,7 +20,7 @@ from ksp.compile.places import Column, Frame, Inner, Place
 from ksp.compile.possible import Possible, both
 from ksp.compile.tables import ViewPlan
 from ksp.compile.zeros import EMPTY_MAP
-from ksp.model.info import EMPTY_NODE, EMPTY_POD
+from ksp.model.info import EMPTY_NODE, EMPTY_POD, affinity_term_matches
 
 INDEXED = {
     "requiredAffinity": "required_affinity",
@@ -179,11 +179,20 @@ class ViewCode:
         )
         captured: list[ast.expr] = []
         for name in read:
-            if name == "pod":
+            if name == "pod" and self._only_matched(function):
                 captured += [code.attribute(code.name("pod"), part) for part in ("namespace", "labels")]
+            elif name == "pod" or name in self.emitter.with_objects:
+                captured.append(code.call("_identity", code.name(name)))
             elif name not in ("cluster", "trace") and name not in self.emitter.live:
                 captured.append(code.name(name))
         return captured
+
+    def _only_matched(self, function: ast.FunctionDef) -> bool:
+        """The pod is only held against terms, which read its namespace and labels."""
+        matches = self.emitter.constant(affinity_term_matches, affinity_term_matches.__name__).id
+        calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+        held = {id(call.args[1]) for call in calls if isinstance(call.func, ast.Name) and call.func.id == matches}
+        return all(id(n) in held for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == "pod")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Priorities:
         self._default = max((each.value for each in found if each.global_default), default=0)
 
     def of(self, spec: PodSpec) -> int | None:
-        """None if there is no such class; then an API server would not take the pod."""
+        """None if there is no such class. (An API server would not take the pod then.)"""
         if spec.priority is not None:
             return spec.priority
         return self._by_name.get(spec.priority_class_name) if spec.priority_class_name else self._default

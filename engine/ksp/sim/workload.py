@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from ksp.core.changes import Change, SetNode, SetObject, SetPod
 from ksp.model.info import NodeInfo, PodInfo
@@ -47,16 +47,16 @@ def of_trace(trace: OpenbTrace) -> Workload:
 def of_manifests(manifests: Manifests, *, interval: float = 0.0, skip_invalid: bool = False) -> Workload:
     """Pods that name a node run already; the others arrive in the order of the files, `interval` seconds apart.
 
-    Raises ManifestError for what only shows when all is read (a uid that stands twice, a priority class that is not
-    there); with `skip_invalid` goes on without these pods.
+    Raises ManifestError for a pod whose uid another has; with `skip_invalid` goes on without it.
     """
-    reading = _Reading(skip_invalid, list(manifests.invalid))
-    pods = list(reading.pods(manifests.objects))
+    pods, invalid = _pods(manifests.objects)
+    if invalid and not skip_invalid:
+        raise invalid[0]
     running = [pod for pod in pods if pod.spec.node_name]
     waiting = [pod for pod in pods if not pod.spec.node_name]
     cluster = [*_objects(manifests.objects), *map(SetPod, running)]
     arrivals = tuple(Arrival(pod, i * interval, None) for i, pod in enumerate(waiting))
-    return Workload(tuple(cluster), arrivals, tuple(reading.invalid), tuple(_notes(manifests, cluster)))
+    return Workload(tuple(cluster), arrivals, (*manifests.invalid, *invalid), tuple(_notes(manifests, cluster, waiting)))
 
 
 def _objects(objects: Iterable[Loaded]) -> Iterator[Change]:
@@ -68,62 +68,48 @@ def _objects(objects: Iterable[Loaded]) -> Iterator[Change]:
             yield SetObject(OBJECTS[each.kind], each.namespace, each.name, each.value)
 
 
-@dataclass(slots=True)
-class _Reading:
-    """The pods that take part, and those that do not."""
-
-    skip_invalid: bool
-    invalid: list[ManifestError]
-    seen: dict[str, Loaded] = field(default_factory=dict)
-
-    def pods(self, objects: Iterable[Loaded]) -> Iterator[Pod]:
-        listed = list(objects)
-        priorities = Priorities(each.value for each in listed if isinstance(each.value, PriorityClass))
-        for each in listed:
-            if isinstance(each.value, Pod):
-                pod = defaulted_pod(each.value, priorities.of(each.value.spec))
-                if self._accepts(pod, each):
-                    yield pod
-
-    def _accepts(self, pod: Pod, loaded: Loaded) -> bool:
-        first = self.seen.setdefault(pod.metadata.uid, loaded)
-        if first is not loaded:
-            message = f"`{pod.metadata.uid}` stands twice: first in the pod at {first.file}:{first.line}"
-            return self._refuse(loaded, "metadata.uid", message)
-        if pod.spec.priority is None and not pod.spec.node_name:
-            message = f"there is no PriorityClass `{pod.spec.priority_class_name}` among the objects"
-            return self._refuse(loaded, "spec.priorityClassName", message)
-        return True
-
-    def _refuse(self, loaded: Loaded, path: str, message: str) -> bool:
-        error = ManifestError(loaded.file, loaded.line, path, message)
-        if not self.skip_invalid:
-            raise error
-        self.invalid.append(error)
-        return False
+def _pods(objects: Iterable[Loaded]) -> tuple[list[Pod], list[ManifestError]]:
+    """The pods with what an API server fills in, and what is wrong with those left out."""
+    listed = list(objects)
+    priorities = Priorities(each.value for each in listed if isinstance(each.value, PriorityClass))
+    seen: dict[str, Loaded] = {}
+    pods, invalid = [], []
+    for each in listed:
+        if not isinstance(each.value, Pod):
+            continue
+        uid = each.value.metadata.uid
+        first = seen.setdefault(uid, each)
+        if first is each:
+            pods.append(defaulted_pod(each.value, priorities.of(each.value.spec)))
+        else:
+            message = f"`{uid}` stands twice: first at {first.file}:{first.line}"
+            invalid.append(ManifestError(each.file, each.line, "metadata.uid", message))
+    return pods, invalid
 
 
-def _notes(manifests: Manifests, cluster: Iterable[Change]) -> Iterator[str]:
+def _notes(manifests: Manifests, cluster: Iterable[Change], waiting: Iterable[Pod]) -> Iterator[str]:
     if manifests.templates:
         yield f"no pods are made from {_counted(manifests.templates)}: a controller would make them"
     if manifests.unknown:
         yield f"not read by the scheduler: {_counted(manifests.unknown)}"
-    nodes: set[str] = set()
+    nodes = {change.node.metadata.name: change.node for change in cluster if isinstance(change, SetNode)}
+    for name, node in nodes.items():
+        if error := NodeInfo.of(node).error:
+            yield f"node {name} counts as having nothing to give: {error}"
     for change in cluster:
-        match change:
-            case SetNode(node=node):
-                nodes.add(node.metadata.name)
-                error = NodeInfo.of(node).error
-                if error:
-                    yield f"node {node.metadata.name} counts as empty-handed: {error}"
-            case SetPod(pod=pod):
-                info = PodInfo.of(pod)
-                if pod.spec.node_name not in nodes:
-                    yield f"pod {info.namespace}/{info.name} runs on node {pod.spec.node_name}, which is not here"
-                elif info.error:
-                    yield f"pod {info.namespace}/{info.name} runs and counts for nothing: {info.error}"
-            case _:
-                pass
+        if isinstance(change, SetPod) and (problem := _problem_of_running(change.pod, nodes)):
+            yield problem
+    missing = Counter(pod.spec.priority_class_name for pod in waiting if pod.spec.priority is None)
+    for name, count in missing.items():
+        yield f"there is no PriorityClass {name}: its pods ({count}) get priority 0"
+
+
+def _problem_of_running(pod: Pod, nodes: Container[str]) -> str:
+    name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    if pod.spec.node_name not in nodes:
+        return f"pod {name} runs on node {pod.spec.node_name}, which is not here"
+    error = PodInfo.of(pod).error
+    return f"pod {name} runs and counts for nothing: {error}" if error else ""
 
 
 def _counted(kinds: Counter[str]) -> str:
