@@ -37,7 +37,7 @@ from ksp.check.typed import (
     Stop,
     View,
 )
-from ksp.check.types import Map
+from ksp.check.types import Map, Struct
 from ksp.compile.inline import inline
 
 # Parts of a node that are sums over its pods: they change when a pod comes or leaves.
@@ -57,6 +57,7 @@ POD_ADD = "AssignedPodAdd"
 POD_UPDATE = "AssignedPodUpdate"
 POD_DELETE = "AssignedPodDelete"
 NODE_ADD = "NodeAdd"
+NODE_DELETE = "NodeDelete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class _Reads:
     pod: set[str] = field(default_factory=set)
     node: set[str] = field(default_factory=set)
     objects: set[str] = field(default_factory=set)
-    rows: dict[str, set[str]] = field(default_factory=dict)
+    rows: dict[Binding, set[str]] = field(default_factory=dict)
     views: dict[str, View] = field(default_factory=dict)
 
 
@@ -93,17 +94,16 @@ def footprint_of(rule: Rule) -> Footprint:
     reads = _Reads()
     for expr in expressions(rule):
         _gather(inline(expr), reads)
-    views = [_view_reads(view, reads) for view in reads.views.values()]
-    return Footprint(
-        tuple(sorted(reads.pod)),
-        tuple(sorted(reads.node)),
-        tuple(sorted(reads.objects)),
-        tuple(views),
-        _events(rule, reads),
-    )
+    views = tuple(_view_reads(view, reads) for view in reads.views.values())
+    events = _events(rule, reads, views)
+    return Footprint(tuple(sorted(reads.pod)), tuple(sorted(reads.node)), tuple(sorted(reads.objects)), views, events)
 
 
 # ---- reads
+
+# What functions read of a pod or node that they are given as a whole.
+GIVEN_WHOLE = {"Pod": ("labels", "namespace"), "Node": ("labels", "name")}
+EVERYTHING = "*"
 
 
 def _gather(expr: Expr, reads: _Reads) -> None:
@@ -118,10 +118,24 @@ def _gather(expr: Expr, reads: _Reads) -> None:
     match expr:
         case Ref(binding=binding) if binding.kind is Kind.VIEW and binding.view is not None:
             reads.views.setdefault(binding.name, binding.view)
-        case Apply(row=row):
+        case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW) and binding.name != "feasible":
+            _note(binding, EVERYTHING, reads)
+        case Apply(row=row, arguments=arguments):
             reads.objects.update(row.reads)
+            _gather_arguments(arguments, reads)
+            return
     for child in children(expr):
         _gather(child, reads)
+
+
+def _gather_arguments(arguments: tuple[Expr, ...], reads: _Reads) -> None:
+    for argument in arguments:
+        match argument:
+            case Ref(binding=binding, type=Struct(name=name)) if name in GIVEN_WHOLE:
+                for part in GIVEN_WHOLE[name]:
+                    _note(binding, part, reads)
+            case _:
+                _gather(argument, reads)
 
 
 def _path(expr: Expr) -> tuple[Binding, str, list[Expr]] | None:
@@ -144,42 +158,43 @@ def _path(expr: Expr) -> tuple[Binding, str, list[Expr]] | None:
                 current = container
             case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW) and steps:
                 return binding, "".join(reversed(steps)).removeprefix("."), keys
-            case Ref(binding=binding) if binding.kind is Kind.ROOT:
-                return binding, "", keys
             case _:
                 return None
 
 
 def _note(root: Binding, path: str, reads: _Reads) -> None:
     if root.kind is Kind.ROW:
-        reads.rows.setdefault(root.name, set()).add(path)
+        reads.rows.setdefault(root, set()).add(path)
     elif root.name == "pod":
-        reads.pod.add(path or "labels and namespace")
+        reads.pod.add(path)
     elif root.name == "node":
-        reads.node.add(path or "labels")
+        reads.node.add(path)
     elif root.name == "cluster":
         reads.objects.add(path.split("[", maxsplit=1)[0].split(".", maxsplit=1)[0])
 
 
 def _view_reads(view: View, reads: _Reads) -> ViewReads:
-    rows: set[str] = set()
-    for join in view.joins:
-        rows |= reads.rows.get(join.variable.name, set())
-    return ViewReads(view.name, view.relation, tuple(sorted(rows)))
+    """What the view reads of a row: of its lists' elements as parts of the list."""
+    paths = set(reads.rows.get(view.joins[0].variable, ()))
+    for join in view.joins[1:]:
+        path = _path(inline(join.range)) if join.range is not None else None
+        if path is not None and path[0].kind is Kind.ROW:
+            paths |= {f"{path[1]}[…].{part}" for part in reads.rows.get(join.variable, ()) if part != EVERYTHING}
+    return ViewReads(view.name, view.relation, tuple(sorted(paths)))
 
 
 # ---- events
 
 
-def _events(rule: Rule, reads: _Reads) -> frozenset[str]:
-    """The cluster events after which a pod that the rule denied may be admitted."""
+def _events(rule: Rule, reads: _Reads, views: Iterable[ViewReads]) -> frozenset[str]:
+    """The cluster events after which a pod that the rule denied may be admitted. A new node always may."""
     events = {NODE_ADD}
     for part in reads.node:
         events |= _node_events(part, rule)
     for kind in reads.objects:
         name = OBJECT_EVENTS[kind]
         events |= {f"{name}Add", f"{name}Update", f"{name}Delete"}
-    for view in reads.views.values():
+    for view in views:
         events |= _view_events(view, rule)
     return frozenset(events)
 
@@ -187,19 +202,24 @@ def _events(rule: Rule, reads: _Reads) -> frozenset[str]:
 def _node_events(part: str, rule: Rule) -> set[str]:
     head = part.split("[", maxsplit=1)[0]
     top = head.split(".")[0]
+    if part == EVERYTHING:
+        return {*NODE_EVENTS.values(), POD_ADD, POD_UPDATE, POD_DELETE}
     if top in OF_PODS:
-        only_less = top != "hostPorts" and _only_less_helps(rule, top)
-        return {POD_DELETE} if only_less or top == "hostPorts" else {POD_DELETE, POD_ADD, POD_UPDATE}
-    if head in NODE_EVENTS:
-        return {NODE_EVENTS[head]}
-    return {NODE_EVENTS.get(top, "NodeUpdate")}
+        return {POD_DELETE} if _only_less_helps(rule, top) else {POD_DELETE, POD_ADD, POD_UPDATE}
+    return {NODE_EVENTS.get(head) or NODE_EVENTS.get(top, "NodeUpdate")}
 
 
-def _view_events(view: View, rule: Rule) -> set[str]:
+def _view_events(view: ViewReads, rule: Rule) -> set[str]:
+    """A view over nodes changes with the parts that it reads of them, and when one goes; one over pods when pods come,
+    go or change, and with what it reads of their nodes."""
     if view.relation == "nodes":
-        return {NODE_ADD, "NodeLabel", "NodeTaint", "NodeAllocatable", "NodeUpdate"}
+        return {NODE_DELETE}.union(*(_node_events(part, rule) for part in view.rows))
+    through = {part.removeprefix("node.") for part in view.rows if part.startswith("node.")}
+    events = set().union(*(_node_events(part, rule) for part in through if part != "name"))
+    if EVERYTHING in view.rows or "node" in view.rows:
+        events |= _node_events(EVERYTHING, rule)
     less = _only_less_helps(rule, view.name)
-    return {POD_DELETE, POD_UPDATE} if less else {POD_ADD, POD_DELETE, POD_UPDATE}
+    return events | ({POD_DELETE, POD_UPDATE} if less else {POD_ADD, POD_DELETE, POD_UPDATE})
 
 
 def _only_less_helps(rule: Rule, name: str) -> bool:
@@ -235,7 +255,7 @@ def _direction(expr: Expr, name: str) -> int:
         case Constant():
             return 0
         case Ref(binding=binding):
-            return 1 if binding.name == name else 0
+            return 1 if binding.kind is Kind.VIEW and binding.name == name else 0
         case Read(field=field_, value=Ref(binding=binding)) if binding.kind is Kind.ROOT:
             return 1 if field_.name == name and binding.name == "node" else 0
         case At(value=value, key=key):

@@ -33,7 +33,7 @@ from ksp.core.cycle import Cycle, Decision
 from ksp.core.filter import Filter
 from ksp.core.queue import QueuedPod, SchedulingQueue
 from ksp.core.state import ClusterState
-from ksp.core.wake import NODE_ADD, POD_ADD, POD_DELETE, POD_UPDATE, Wake, node_events, object_event
+from ksp.core.wake import NODE_ADD, NODE_DELETE, POD_ADD, POD_DELETE, POD_UPDATE, Wake, node_events, object_event
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
 from ksp.policy.profile import Profile
@@ -128,8 +128,7 @@ class Scheduler:
                 self.state.set_node(node)
                 self._move(events, now)
             case DeleteNode(name=name):
-                if name in self.state.nodes:
-                    self.state.remove_node(name)
+                self._delete_node(name, now)
             case SetObject(kind=kind, namespace=namespace, name=name, value=value):
                 verb = "Update" if self._has_object(kind, namespace, name) else "Add"
                 self.state.set_object(kind, namespace, name, value)
@@ -138,6 +137,13 @@ class Scheduler:
                 if self._has_object(kind, namespace, name):
                     self.state.remove_object(kind, namespace, name)
                     self._move(frozenset({object_event(kind, "Delete")}), now)
+
+    def _delete_node(self, name: str, now: float) -> None:
+        """A node goes, and with it its pods are out of sight."""
+        if name in self.state.nodes:
+            events = {NODE_DELETE, POD_DELETE} if self.state.nodes[name].pods else {NODE_DELETE}
+            self.state.remove_node(name)
+            self._move(frozenset(events), now)
 
     def _has_object(self, kind: str, namespace: str, name: str) -> bool:
         objects = self.state.objects[kind]

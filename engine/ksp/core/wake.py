@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ksp.compile.footprint import NODE_ADD, OBJECT_EVENTS, POD_ADD, POD_DELETE, POD_UPDATE
+from ksp.compile.footprint import NODE_ADD, NODE_DELETE, OBJECT_EVENTS, POD_ADD, POD_DELETE, POD_UPDATE
 from ksp.core.queue import QueuedPod
 from ksp.model.info import NodeInfo
 from ksp.model.node import Node
 from ksp.policy.profile import Profile
 
-__all__ = ["NODE_ADD", "POD_ADD", "POD_DELETE", "POD_UPDATE", "Wake", "node_events", "object_event"]
+__all__ = ["NODE_ADD", "NODE_DELETE", "POD_ADD", "POD_DELETE", "POD_UPDATE", "Wake", "node_events", "object_event"]
 
 
 def node_events(old: NodeInfo, new: Node) -> frozenset[str]:
