@@ -11,9 +11,9 @@ from ksp.compile.program import BoundPredicate, BoundPriority, CompiledRule, com
 from ksp.compile.runtime import Denial, Failure
 from ksp.compile.tables import Tables
 from ksp.core.state import ClusterState
-from ksp.model.info import NodeInfo, PodInfo
+from ksp.model.info import PodInfo
 from tests.oracle import rules
-from tests.oracle.clusters import seen
+from tests.oracle.clusters import Scenario, seen
 from tests.oracle.interpret import Cluster
 
 
@@ -95,17 +95,13 @@ def verdict(outcome: Denial | Failure | None) -> tuple[Any, ...] | None:
     return None
 
 
-def agree(
-    chosen: Sequence[Rule], arguments: Mapping[str, Any], state: ClusterState, pods: Sequence[PodInfo], changes: Sequence[Any]
-) -> None:
-    """The rules agree with the oracle, and still do after each change of the state."""
+def agree(chosen: Sequence[Rule], arguments: Mapping[str, Any], scenario: Scenario) -> None:
+    """The rules agree with the oracle, and still do after each change of the cluster."""
+    state, pods = scenario.state(), scenario.waiting()
     agreements = [Agreement(rule, arguments, state) for rule in chosen]
-    for change in (None, *changes):
+    for change in (None, *scenario.changes):
         if change is not None:
             change.apply(state)
         for agreement in agreements:
             for pod in pods:
                 agreement.check(pod)
-
-
-__all__ = ["Agreement", "NodeInfo", "agree"]

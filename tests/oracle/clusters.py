@@ -138,7 +138,10 @@ class ClusterMaker:
     def image(self) -> Json:
         choose = self.choose
         name = choose.pick(IMAGES)
-        return {"names": [name if ":" in name.split("/")[-1] else f"{name}:latest"], "sizeBytes": choose.pick((50 << 20, 2 << 30, 1))}
+        return {
+            "names": [name if ":" in name.split("/")[-1] else f"{name}:latest"],
+            "sizeBytes": choose.pick((50 << 20, 2 << 30, 1)),
+        }
 
     # ---- pods
 
@@ -187,7 +190,11 @@ class ClusterMaker:
 
     def port(self) -> Json:
         choose = self.choose
-        made = {"containerPort": 80, "hostPort": choose.pick((80, 81)), "hostIP": choose.pick(("", "10.0.0.1", "0.0.0.0"))}
+        made = {
+            "containerPort": 80,
+            "hostPort": choose.pick((80, 81)),
+            "hostIP": choose.pick(("", "10.0.0.1", "0.0.0.0")),
+        }
         return made | ({"protocol": "UDP"} if choose.chance(20) else {})
 
     def toleration(self) -> Json:
@@ -203,7 +210,9 @@ class ClusterMaker:
             case 2:
                 return {"matchExpressions": [{"key": "tier", "operator": choose.pick(("Exists", "DoesNotExist"))}]}
             case 3:
-                return {"matchExpressions": [{"key": "app", "operator": "In", "values": list(APPS[: choose.number(0, 2)])}]}
+                return {
+                    "matchExpressions": [{"key": "app", "operator": "In", "values": list(APPS[: choose.number(0, 2)])}]
+                }
             case 4:
                 return {}
         return None
@@ -256,7 +265,10 @@ class ClusterMaker:
             case 0 | 1:
                 return {"name": "v", "persistentVolumeClaim": {"claimName": choose.pick(CLAIMS)}}
             case 2:
-                return {"name": "v", "gcePersistentDisk": {"pdName": choose.pick(VOLUMES), "readOnly": choose.chance(50)}}
+                return {
+                    "name": "v",
+                    "gcePersistentDisk": {"pdName": choose.pick(VOLUMES), "readOnly": choose.chance(50)},
+                }
         return {"name": "v", "rbd": {"monitors": [choose.pick(("m0", "m1"))], "image": "i", "pool": "p"}}
 
     # ---- changes
@@ -273,7 +285,11 @@ class ClusterMaker:
                 return Change(kind, name, "", self.node(name) if kind == "node" else {})
             case "object":
                 return self.object_change()
-        return Change(kind, choose.pick(("s0", "c0", "v0")), choose.pick(("services", "persistentVolumeClaims", "persistentVolumes")))
+        return Change(
+            kind,
+            choose.pick(("s0", "c0", "v0")),
+            choose.pick(("services", "persistentVolumeClaims", "persistentVolumes")),
+        )
 
     def object_change(self) -> Change:
         choose = self.choose
@@ -284,16 +300,29 @@ class ClusterMaker:
             case 2:
                 return Change("object", "r0", "replicaSets", {"spec": {"selector": self.selector()}})
             case 3:
-                spec: Json = {"volumeName": choose.pick(("", *VOLUMES)), "storageClassName": choose.pick(("fast", "none"))}
+                spec: Json = {
+                    "volumeName": choose.pick(("", *VOLUMES)),
+                    "storageClassName": choose.pick(("fast", "none")),
+                }
                 annotations = {"pv.kubernetes.io/bind-completed": "yes"} if choose.chance(60) else {}
                 value = {"metadata": {"annotations": annotations}, "spec": spec}
                 return Change("object", choose.pick(CLAIMS), "persistentVolumeClaims", value)
             case 4:
-                source = {"gcePersistentDisk": {"pdName": choose.pick(VOLUMES)}, "csi": {"driver": "d", "volumeHandle": "h"}}
+                source = {
+                    "gcePersistentDisk": {"pdName": choose.pick(VOLUMES)},
+                    "csi": {"driver": "d", "volumeHandle": "h"},
+                }
                 labels = {ZONE: choose.pick(("a", "b", "a__b"))} if choose.chance(50) else {}
-                return Change("object", choose.pick(VOLUMES), "persistentVolumes", {"metadata": {"labels": labels}, "spec": source})
+                return Change(
+                    "object",
+                    choose.pick(VOLUMES),
+                    "persistentVolumes",
+                    {"metadata": {"labels": labels}, "spec": source},
+                )
         mode = {"volumeBindingMode": "WaitForFirstConsumer"} if choose.chance(60) else {}
-        return Change("object", "fast", "storageClasses", {"provisioner": choose.pick(("d", "kubernetes.io/gce-pd"))} | mode)
+        return Change(
+            "object", "fast", "storageClasses", {"provisioner": choose.pick(("d", "kubernetes.io/gce-pd"))} | mode
+        )
 
 
 _KINDS: dict[str, Any] = {
@@ -331,7 +360,9 @@ def _remove_node(state: ClusterState, change: Change) -> None:
 
 def _set_object(state: ClusterState, change: Change) -> None:
     metadata = {"name": change.name, "namespace": "default", **change.value.get("metadata", {})}
-    state.set_object(change.place, "default", change.name, convert(_KINDS[change.place], {**change.value, "metadata": metadata}))
+    state.set_object(
+        change.place, "default", change.name, convert(_KINDS[change.place], {**change.value, "metadata": metadata})
+    )
 
 
 def _remove_object(state: ClusterState, change: Change) -> None:

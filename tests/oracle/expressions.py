@@ -67,11 +67,24 @@ PARTS: dict[Kind, list[tuple[Kind, str]]] = {
 STRUCTS = ("Taint", "Toleration", "Container", "HostPort", "AffinityTerm", "TopologySpreadConstraint", "Service")
 LISTS: tuple[Kind, ...] = (STRINGS, INTS, *(("list", name) for name in STRUCTS))
 
-INT_LITERALS = ("0", "1", "2", "3", "7", "100", "-1", "-5", "9223372036854775807", "-9223372036854775808", "4611686018427387904")
+INT_LITERALS = (
+    "0",
+    "1",
+    "2",
+    "3",
+    "7",
+    "100",
+    "-1",
+    "-5",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "4611686018427387904",
+)
 STRING_LITERALS = (
     '"web"', '""', '"app"', '"a"', '"default"', '"topology.kubernetes.io/zone"', '"kubernetes.io/hostname"', '"NoSchedule"',
     '"cpu"', '"a,b"', '"é✓𝄞"', r'"\n\""', 'r"\\d"', '"5"', '" x "', '"n1"',
 )  # fmt: skip
+KEY_LITERALS = tuple(text for text in STRING_LITERALS if text != '"cpu"')  # it has a dimension in a resource list
 DOUBLE_LITERALS = ("0.0", "1.0", "0.5", "-2.5", "1e300", "100.0", "3.1e-9")
 PATTERNS = ('"^n[0-9]$"', 'r"[aeiou]"', '"web|db"', '""', r'r"(?i)APP"')
 
@@ -83,6 +96,7 @@ class Name:
     text: str
     kind: Kind
     stage: int
+    computed: bool = False  # by the checker: a constant
 
 
 @dataclass(frozen=True)
@@ -157,8 +171,8 @@ class Writer:
             case ("list", "string" | "int" | "double" as item):
                 return f"[{', '.join(self.literal(item) for _ in range(self.choose.number(1, 3)))}]"
             case ("map", "string", "string" | "int" as value):
-                entries = (f"{self.literal('string')}: {self.literal(value)}" for _ in range(self.choose.number(1, 2)))
-                return f"({{{', '.join(entries)}}})"
+                keys = dict.fromkeys(self.choose.pick(KEY_LITERALS) for _ in range(self.choose.number(1, 2)))
+                return f"({{{', '.join(f'{key}: {self.literal(value)}' for key in keys)}}})"
         return ""
 
     def path(self, kind: Kind) -> str:
@@ -219,7 +233,7 @@ class Writer:
 
     def varying(self, kind: Kind, depth: int) -> str:
         """An int or string that the checker does not compute."""
-        found = [name for name in self.names if name.kind == kind and name.stage <= self.most]
+        found = [n for n in self.names if n.kind == kind and n.stage <= self.most and not n.computed]
         if found and self.choose.chance(40):
             return self.named(self.choose.pick(found))
         if kind == "int":
@@ -298,7 +312,9 @@ class Writer:
         return f"{self.expr('string', d)}.{a.pick(('indexOf', 'lastIndexOf'))}({self.expr('string', d)})"
 
     def comparison(self, depth: int) -> str:
-        kind: Kind = self.choose.pick(("int", "string", "int", "double", "bool", STRINGS, AMOUNTS, "Taint", "Toleration"))
+        kind: Kind = self.choose.pick(
+            ("int", "string", "int", "double", "bool", STRINGS, AMOUNTS, "Taint", "Toleration")
+        )
         ordered = ("<", "<=", ">", ">=") if kind in ("int", "string", "double") else ()
         operator = self.choose.pick(("==", "!=", *ordered))
         return f"({self.expr(kind, depth)} {operator} {self.expr(kind, depth)})"
@@ -421,7 +437,8 @@ class Writer:
             case 2:
                 return f"div({x}, {self.expr('double', d)}, {self.expr('double', 0)})"
             case 3:
-                return f"({x} != 0.0 ? 1.0 / {x} : -1.0)"
+                divisor = f"double({self.varying('int', 0)})"
+                return f"({divisor} != 0.0 ? {x} / {divisor} : -1.0)"
             case 4:
                 return f"{a.pick(('ln', 'abs', '-'))}({x})"
             case 5:

@@ -15,7 +15,7 @@ from ksp.check.typed import Rule
 from ksp.model.arguments import ResourceSpec, UtilizationShapePoint
 from ksp.model.pod import TopologySpreadConstraint
 from ksp.source.origin import shipped
-from tests.oracle.agreement import Agreement, agree
+from tests.oracle.agreement import agree
 from tests.oracle.clusters import HOSTNAME, ZONE, Scenario, scenarios
 from tests.oracle.policies import Policy, policies
 
@@ -62,7 +62,7 @@ def test_shipped_rules_say_what_the_oracle_says(rule: Rule) -> None:
     @given(scenarios(), st.booleans())
     def holds(scenario: Scenario, given_arguments: bool) -> None:
         arguments = ARGUMENTS if given_arguments else {}
-        agree([rule], arguments, scenario.state(), scenario.waiting(), scenario.changes)
+        agree([rule], arguments, scenario)
 
     holds()
 
@@ -71,7 +71,54 @@ def test_shipped_rules_say_what_the_oracle_says(rule: Rule) -> None:
 @given(policies(), scenarios(), st.booleans())
 def test_random_rules_say_what_the_oracle_says(policy: Policy, scenario: Scenario, given_arguments: bool) -> None:
     arguments = policy.arguments if given_arguments else {}
-    agree(policy.rules(), arguments, scenario.state(), scenario.waiting(), scenario.changes)
+    agree(policy.rules(), arguments, scenario)
 
 
-__all__ = ["Agreement"]
+# Each was wrong once, or could well be.
+SMALL = [
+    'predicate P { view w = count r in cluster.pods where r.hostPorts.exists(x, y, x < 5) deny "no" when w > 0 }',
+    'predicate P { view w = sum r.node.podCount for r in cluster.pods deny "${w}" when true }',
+    'predicate P { view w = sum n.podCount for n in cluster.nodes deny "${w}" when true }',
+    'predicate P { view w = count n in cluster.nodes where size(n.hostPorts) > 0 deny "${w}" when true }',
+    'predicate P { view w = count n in cluster.nodes where n.requested.cpu > 1cpu by n.name deny "no" when w[node.name] > 0 }',
+    'predicate P { view w = first n in cluster.nodes where n.podCount > 1 deny "${w.name}" when true }',
+    'predicate P { view w = first p in cluster.pods where p.node.podCount > 1 deny "${w.name}" when true }',
+    'predicate P { view w = first p in cluster.pods where p.node.labels["app"] == "web" deny "${w.name}" when true }',
+    'predicate P { view w = sum 9223372036854775807 for n in cluster.nodes deny "${w}" when true }',
+    'predicate P { view w = sum 9223372036854775807 for n in cluster.nodes by 1 deny "${w[1]}" when true }',
+    "priority P { view w = sum 9223372036854775807 for n in feasible score 1 normalize { score w } }",
+    "priority P { view w = sum 9223372036854775807 for n in feasible by true score 1 normalize { score w[true] } }",
+    'priority P { view w = sum 1.5 for n in feasible where n.name == "x" score 1 normalize { score size("${w}") } }',
+    "priority P { score 3 normalize { score feasible[7].score + node.score } }",
+    "priority P { view f = first n in cluster.nodes score 3 normalize { score f.score } }",
+    "priority P { score node.podCount * 9223372036854775807 normalize reversed }",
+    "priority P { score node.podCount - 1 normalize }",
+    'predicate P { prefilter { stop when pod.terminating } deny "no" when node.podCount > 0 }',
+    """predicate P {
+      view w = count n in cluster.nodes, x in [1, 2] by x
+      prefilter { for k in w { deny "${k}" when w[k] > 1 } }
+    }""",
+    """predicate P {
+      collect {
+        deny unresolvable "a", "b" when node.podCount > 0
+        for k, v in node.labels { stop when k == "disk" deny "${k}=${v}" when true }
+        fail "c" when node.podCount > 1
+      }
+      deny "d" when true
+    }""",
+    """priority P {
+      for t in node.spec.taints { fail "${t.key}" when t.effect == "" }
+      view s = count s in cluster.pods where selector(cluster.services["default"]["s0"].spec.selector).matches(s.labels)
+      score s
+    }""",
+]
+
+
+@pytest.mark.parametrize("text", SMALL)
+def test_small_rules_say_what_the_oracle_says(text: str) -> None:
+    @examples(60)
+    @given(scenarios())
+    def holds(scenario: Scenario) -> None:
+        agree(Policy(text).rules(), {}, scenario)
+
+    holds()

@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ksp.check import mistakes
+from ksp.check.limits import expressions
 from ksp.check.report import Report
 from ksp.check.stages import children, stage_of
-from ksp.check.typed import Apply, Collect, Deny, Expr, For, Kind, Let, Read, Ref, Rule, Stage, Statement, StructOf
-from ksp.check.limits import expressions
-from ksp.syntax import tree
+from ksp.check.typed import (
+    Apply,
+    Binding,
+    Collect,
+    Deny,
+    Expr,
+    For,
+    Kind,
+    Let,
+    Read,
+    Ref,
+    Rule,
+    Stage,
+    Statement,
+    StructOf,
+)
 
 
-def advise(report: Report, rule: Rule, node: tree.Rule, used: set[int]) -> None:
-    """Advice on a rule without mistakes; `used` are the ids of the bindings that something reads."""
+def advise(report: Report, rule: Rule, used: set[Binding]) -> None:
+    """Advice on a rule without mistakes; `used` are the bindings that something reads."""
     _unused(report, rule, used)
     for statement in rule.body:
         _could_be_prefilter(report, statement)
@@ -21,12 +35,12 @@ def advise(report: Report, rule: Rule, node: tree.Rule, used: set[int]) -> None:
         _raw_labels(report, expr, selected=False)
 
 
-def _unused(report: Report, rule: Rule, used: set[int]) -> None:
+def _unused(report: Report, rule: Rule, used: set[Binding]) -> None:
     named = [("the parameter", p.binding) for p in rule.parameters] + [("the view", view) for view in rule.views]
     named += [("the `let`", let.binding) for let in _lets((*rule.before, *rule.body))]
     named += [("the `let`", let.binding) for let in _lets(rule.normalize.body if rule.normalize else ())]
     for what, binding in named:
-        if id(binding) not in used and binding.span is not None:
+        if binding not in used and binding.span is not None:
             mistakes.unused(report, binding.span, what, binding.name)
 
 

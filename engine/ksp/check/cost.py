@@ -2,7 +2,8 @@
 
 A shape is how many items a value has, and the shape of an item. What comes from the API has usual sizes (below); what
 is made of it has sums and products of them, bounded by `LARGEST`. The cost is a sum of products of named sizes, such as
-`taints * tolerations`; constants are left out.
+`taints * tolerations`; constants are left out. What a rule repeats over lists that it makes itself has no such name: it is
+counted in steps, bounded by `STEPS`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ from ksp.check.types import List, Map, String, Type
 
 ITEMS = 1024  # of a list or map that the API holds
 CHARACTERS = 256  # of a text that the API holds
-LARGEST = 1 << 30  # characters and items, all told, of one value that a rule makes
+LARGEST = 1 << 26  # characters and items, all told, of one value that a rule makes
+STEPS = 1_000_000  # goes through lists of a rule's own making, all told; one of the API counts once
 DEGREES = 6  # passes nested in one another, a view's pass over pods or nodes among them
 
 Product = tuple[str, ...]
@@ -106,8 +108,9 @@ class Analysis:
     def __init__(self, report: Report) -> None:
         self.report = report
         self.shapes: dict[Binding, Shape] = {}
-        self.cost: Cost = FREE
         self.per_view: dict[str, Cost] = {}
+        self.steps = 0
+        self._repeated = 1  # how often what is looked at now is done, over lists of the rule's own making
 
     # ---- rules
 
@@ -131,15 +134,18 @@ class Analysis:
         inner: Cost = FREE
         labels = [view.relation]
         self.shapes[view.joins[0].variable] = ONE
+        outside = self._repeated
         for join in view.joins[1:]:
             if join.range is not None:
                 shape, cost = self.expr(join.range)
                 self.shapes[join.variable] = shape.item or ONE
                 labels.append(shape.label)
                 inner |= cost
+                self._repeat(shape)
         for part in (view.where, *view.keys, view.amount):
             if part is not None:
                 inner |= self.expr(part)[1]
+        self._repeated = outside
         for label in reversed(labels):
             inner = times(label, inner)
         return inner
@@ -155,7 +161,10 @@ class Analysis:
             case For(variables=variables, range=range_, body=body):
                 shape, cost = self.expr(range_)
                 self._bind(variables, shape)
-                return cost | times(shape.label, self._statements(body))
+                outside = self._repeat(shape)
+                inner = self._statements(body)
+                self._repeated = outside
+                return cost | times(shape.label, inner)
             case Collect(body=body):
                 return self._statements(body)
         from ksp.check.limits import statement_expressions  # noqa: PLC0415 - limits stands on this module
@@ -164,6 +173,17 @@ class Analysis:
         for expr in statement_expressions(statement):
             total |= self.expr(expr)[1]
         return total
+
+    def _repeat(self, shape: Shape) -> int:
+        """What follows is done for each item; what was there before is given back. Of a list of the API only what the
+        rule adds to it counts: its size is in the cost."""
+        outside = self._repeated
+        self._repeated = min(self._repeated * _own_items(shape), STEPS + 1)
+        self._step(1)
+        return outside
+
+    def _step(self, times: int) -> None:
+        self.steps = min(self.steps + self._repeated * times, STEPS + 1)
 
     def _bind(self, variables: tuple[Binding, ...], shape: Shape) -> None:
         item = shape.item or ONE
@@ -190,7 +210,7 @@ class Analysis:
 
     def expr(self, expr: Expr) -> tuple[Shape, Cost]:
         shape, cost = self._expr(expr)
-        if shape.cells > LARGEST:
+        if shape.cells > LARGEST and not isinstance(expr, Ref | Read | At):
             kind = "text" if isinstance(expr.type, String) else "list"
             mistakes.may_grow(self.report, expr.span, kind)
             return usual(expr.type, shape.label), cost
@@ -212,10 +232,12 @@ class Analysis:
             case In(item=item, container=container):
                 shape, cost = self.expr(container)
                 searched = frozenset({(shape.label,)}) if isinstance(container.type, List) and shape.label else FREE
+                self._step(_own_items(shape))
                 return ONE, cost | self.expr(item)[1] | searched
             case Op(operator="+", operands=(left, right)) if isinstance(expr.type, List | String):
                 a, b = self.expr(left), self.expr(right)
                 both = larger(a[0], b[0])
+                self._step(_own_items(Shape(a[0].count + b[0].count, None, both.label)))
                 return Shape(a[0].count + b[0].count, both.item, both.label), a[1] | b[1]
             case Op(operands=parts) | Logic(items=parts):
                 return ONE, self._all(parts)
@@ -248,7 +270,11 @@ class Analysis:
     def _ref(self, binding: Binding) -> Shape:
         if binding not in self.shapes:
             known = binding.value is not None and binding.kind in (Kind.LET, Kind.CONST)
-            shape = self.expr(binding.value)[0] if known and binding.value is not None else usual(binding.type, binding.name)
+            shape = (
+                self.expr(binding.value)[0]
+                if known and binding.value is not None
+                else usual(binding.type, binding.name)
+            )
             self.shapes[binding] = shape
         return self.shapes[binding]
 
@@ -262,6 +288,8 @@ class Analysis:
         shapes = [self.expr(a) for a in expr.arguments]
         cost: Cost = frozenset().union(*(c for _, c in shapes))
         first = shapes[0][0] if shapes else ONE
+        for shape, _ in shapes:
+            self._step(_own_items(shape))
         if isinstance(expr.arguments[0].type, List | Map) and first.label and expr.row.name != "size":
             cost |= {(first.label,)}
         match expr.row.name:
@@ -284,7 +312,9 @@ class Analysis:
     def _comprehend(self, expr: Comprehend) -> tuple[Shape, Cost]:
         shape, cost = self.expr(expr.range)
         self._bind(expr.variables, shape)
+        outside = self._repeat(shape)
         body, inner = self.expr(expr.body)
+        self._repeated = outside
         cost |= times(shape.label, inner)
         if expr.kind == "map":
             return Shape(shape.count, body, shape.label), cost
@@ -302,5 +332,12 @@ class Analysis:
             shape, inner = self.expr(part)
             count += shape.count if isinstance(part.type, String) else 32
             cost |= inner
+        self._step(count // CHARACTERS + 1)
         return Shape(max(count, 1)), cost
 
+
+def _own_items(shape: Shape) -> int:
+    """How many items (or pieces of a text) beyond what the API's sizes stand for."""
+    if shape.label:
+        return max(1, shape.count // ITEMS)
+    return max(1, shape.count) if shape.item is not None else shape.count // CHARACTERS + 1

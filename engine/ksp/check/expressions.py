@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksp.check import mistakes, schema
+from ksp.check.builtins import parser, pattern
 from ksp.check.facts import Fact, absent_key, facts, nonzero
 from ksp.check.functions import ERROR_ROWS, FUNCTIONS, MACROS, MATCHES, METHODS, Row, parse_row
-from ksp.check.builtins import parser, pattern
 from ksp.check.int_constants import fold
 from ksp.check.quantities import quantity
 from ksp.check.report import Report
@@ -83,7 +83,9 @@ class Expressions:
 
     # ---- entry points
 
-    def expr(self, node: tree.Expr, scope: Scope, expected: Type | None = None, known: frozenset[Fact] = NO_FACTS) -> Expr:
+    def expr(
+        self, node: tree.Expr, scope: Scope, expected: Type | None = None, known: frozenset[Fact] = NO_FACTS
+    ) -> Expr:
         """Any expression; its own type may differ from the expected one."""
         match node:
             case tree.Name():
@@ -208,7 +210,9 @@ class Expressions:
                 continue
             value = self.expr(part, scope, None, known)
             if not isinstance(value.type, Bool | Int | Double | String | Unknown):
-                mistakes.wrong_type(self.report, part.span, "a string, a number or a bool", value.type, "what a text shows")
+                mistakes.wrong_type(
+                    self.report, part.span, "a string, a number or a bool", value.type, "what a text shows"
+                )
             parts.append(value)
         if all(isinstance(part, str) for part in parts):
             return Constant(node.span, STRING, "".join(part for part in parts if isinstance(part, str)))
@@ -254,7 +258,9 @@ class Expressions:
                 entries.append((key, self.expr(entry.value, scope, value_type, known)))
         keys = self._common([key for key, _ in entries], key_type, "the keys of a map")
         if not isinstance(keys, String | Int | Bool | Unknown):
-            mistakes.wrong_type(self.report, node.entries[0].key.span, "a string, an int or a bool", keys, "the key of a map")
+            mistakes.wrong_type(
+                self.report, node.entries[0].key.span, "a string, an int or a bool", keys, "the key of a map"
+            )
         if resources:
             return MapOf(node.span, Map(STRING, ANY_INT, resources=True), tuple(entries))
         values = self._common([value for _, value in entries], value_type, "the values of a map")
@@ -342,7 +348,9 @@ class Expressions:
 
     def _no_field(self, node: tree.Field, type: Type, known: Sequence[str], help: str = "") -> None:
         is_method = any(_takes(row, type) for row in METHODS.get(node.name, []))
-        mistakes.unknown_field(self.report, node.name_span, show(type), node.name, known, is_method=is_method, help=help)
+        mistakes.unknown_field(
+            self.report, node.name_span, show(type), node.name, known, is_method=is_method, help=help
+        )
 
     def _index(self, node: tree.Index, scope: Scope, known: frozenset[Fact]) -> Expr:
         value = self.expr(node.value, scope, None, known)
@@ -395,15 +403,29 @@ class Expressions:
         left = self.expr(node.left, scope, inner, known)
         right = self.expr(node.right, scope, left.type if isinstance(left.type, List | Map | Struct) else inner, known)
         if isinstance(left.type, Unknown) or isinstance(right.type, Unknown):
-            return Op(node.span, BOOL, node.operator, (left, right)) if node.operator in COMPARISONS else self._unknown(node.span)
-        type = self._compared(node, left, right, known) if node.operator in COMPARISONS else self._computed(node, left, right, known)
-        return self._unknown(node.span) if type is None else self._folded(Op(node.span, type, node.operator, (left, right)))
+            return (
+                Op(node.span, BOOL, node.operator, (left, right))
+                if node.operator in COMPARISONS
+                else self._unknown(node.span)
+            )
+        type = (
+            self._compared(node, left, right, known)
+            if node.operator in COMPARISONS
+            else self._computed(node, left, right, known)
+        )
+        return (
+            self._unknown(node.span)
+            if type is None
+            else self._folded(Op(node.span, type, node.operator, (left, right)))
+        )
 
     def _compared(self, node: tree.Binary, left: Expr, right: Expr, known: frozenset[Fact]) -> Type:
         ordered = node.operator not in ("==", "!=")
         if join(left.type, right.type) is None:
             if isinstance(left.type, Int) and isinstance(right.type, Int):
-                mistakes.wrong_dimension(self.report, node.span, node.operator, left.type.dimension, right.type.dimension)
+                mistakes.wrong_dimension(
+                    self.report, node.span, node.operator, left.type.dimension, right.type.dimension
+                )
             else:
                 mistakes.wrong_operands(self.report, node.span, node.operator, [left.type, right.type])
         elif ordered and not isinstance(left.type, Int | Double | String | Bool):
@@ -452,11 +474,21 @@ class Expressions:
 
     def _in(self, node: tree.Binary, scope: Scope, known: frozenset[Fact]) -> Expr:
         container = self.expr(node.right, scope, None, known)
-        wanted = container.type.item if isinstance(container.type, List) else container.type.key if isinstance(container.type, Map) else None
+        wanted = (
+            container.type.item
+            if isinstance(container.type, List)
+            else container.type.key
+            if isinstance(container.type, Map)
+            else None
+        )
         if wanted is None and not isinstance(container.type, Unknown):
             help = "for a part of a text, `text.contains(part)`" if isinstance(container.type, String) else ""
             mistakes.not_a_collection(self.report, node.right.span, container.type, "looked into with `in`", help)
-        item = self.wanted(node.left, scope, wanted, "what is looked for", known) if wanted else self.expr(node.left, scope, None, known)
+        item = (
+            self.wanted(node.left, scope, wanted, "what is looked for", known)
+            if wanted
+            else self.expr(node.left, scope, None, known)
+        )
         return In(node.span, BOOL, item, container)
 
     def _logic(self, node: tree.Logic, scope: Scope, known: frozenset[Fact]) -> Expr:
@@ -474,7 +506,9 @@ class Expressions:
         type = join(then.type, otherwise.type)
         if type is None:
             if isinstance(then.type, Int) and isinstance(otherwise.type, Int):
-                mistakes.wrong_dimension(self.report, node.otherwise.span, ":", then.type.dimension, otherwise.type.dimension)
+                mistakes.wrong_dimension(
+                    self.report, node.otherwise.span, ":", then.type.dimension, otherwise.type.dimension
+                )
             else:
                 mistakes.mixed(self.report, node.otherwise.span, "the two outcomes", then.type, otherwise.type)
         return If(node.span, type or UNKNOWN, condition, then, otherwise)
@@ -558,12 +592,16 @@ class Expressions:
         name = rows[0].name
         loose = [_without_dimension(type) for type in types]
         if any(row.accepts(loose) for row in rows):
-            dimensions = [type.dimension for type in map(_number_of, types) if type is not None and type.dimension is not None]
+            dimensions = [
+                type.dimension for type in map(_number_of, types) if type is not None and type.dimension is not None
+            ]
             first = dimensions[0]
             mistakes.wrong_dimension(self.report, span, name, first, next((d for d in dimensions if d != first), first))
         elif rows[0].method:
             signatures = [part for row in rows for part in row.signatures_for(_receiver(types[0]))]
-            mistakes.wrong_arguments(self.report, span, f"{show(types[0])}.{name}", types[1:], dict.fromkeys(signatures))
+            mistakes.wrong_arguments(
+                self.report, span, f"{show(types[0])}.{name}", types[1:], dict.fromkeys(signatures)
+            )
         else:
             mistakes.wrong_arguments(self.report, span, name, types, dict.fromkeys(r.signature for r in rows))
 
@@ -580,7 +618,9 @@ class Expressions:
             pattern(argument.value)
         except Exception as error:  # noqa: BLE001 - re2.error is known only once re2 is loaded
             reason = error.args[0] if error.args else error
-            mistakes.bad_pattern(self.report, argument.span, reason.decode() if isinstance(reason, bytes) else str(reason))
+            mistakes.bad_pattern(
+                self.report, argument.span, reason.decode() if isinstance(reason, bytes) else str(reason)
+            )
 
     def _method(self, node: tree.Method, scope: Scope, expected: Type | None, known: frozenset[Fact]) -> Expr:
         parsed = self._parse_call(node, scope, known)
@@ -628,8 +668,14 @@ class Expressions:
         inner = scope.inner()
         inner.names.update({v.name: v for v in variables})
         wants_bool = node.name != "map"
-        body = self.wanted(body_node, inner, BOOL, f"the condition of `{node.name}`", known) if wants_bool else self.expr(body_node, inner, None, known)
-        return Comprehend(node.span, _macro_type(node.name, value.type, variables, body), node.name, variables, value, body)
+        body = (
+            self.wanted(body_node, inner, BOOL, f"the condition of `{node.name}`", known)
+            if wants_bool
+            else self.expr(body_node, inner, None, known)
+        )
+        return Comprehend(
+            node.span, _macro_type(node.name, value.type, variables, body), node.name, variables, value, body
+        )
 
     def variables(self, names: Sequence[tuple[str, Span]], value: Expr, scope: Scope) -> tuple[Binding, ...]:
         """The variables of a macro or a `for` over a value: item; index and item; key; or key and value."""

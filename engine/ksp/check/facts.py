@@ -9,7 +9,23 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from ksp.check.stages import children
-from ksp.check.typed import Apply, At, Binding, Comprehend, Constant, Expr, Has, In, Invoke, Logic, Op, Read, Ref, StructOf, Text
+from ksp.check.typed import (
+    Apply,
+    At,
+    Binding,
+    Comprehend,
+    Constant,
+    Expr,
+    Has,
+    In,
+    Invoke,
+    Logic,
+    Op,
+    Read,
+    Ref,
+    StructOf,
+    Text,
+)
 from ksp.check.types import Double, Int
 
 Fact = tuple[Hashable, ...]

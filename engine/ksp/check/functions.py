@@ -193,13 +193,23 @@ TERM = Struct("NodeSelectorTerm")
 CLAIMS = List(Struct("PersistentVolumeClaim"))
 
 
-def _function(name: str, signature: str, typing: Typing, help: str, run: Callable[..., object], arity: tuple[int, int]) -> Row:
+def _function(
+    name: str, signature: str, typing: Typing, help: str, run: Callable[..., object], arity: tuple[int, int]
+) -> Row:
     return Row(name, False, signature, typing, help, run, arity)
 
 
 def _method(
-    name: str, signature: str, typing: Typing, help: str, run: Callable[..., object], *, least: int = 0, most: int = 0,
-    unordered: bool = False, part: bool = False,
+    name: str,
+    signature: str,
+    typing: Typing,
+    help: str,
+    run: Callable[..., object],
+    *,
+    least: int = 0,
+    most: int = 0,
+    unordered: bool = False,
+    part: bool = False,
 ) -> Row:
     return Row(name, True, signature, typing, help, run, (least, most), unordered=unordered, part=part)
 
@@ -263,11 +273,36 @@ ERROR_FIELDS: dict[str, Callable[..., object]] = {
     "NodeSelectorRequirement": run.requirement_error,
 }
 ERROR_ROWS: dict[str, Row] = {
-    name: Row("error", True, f"{name}.error: string", _fixed((Struct(name),), STRING), "what is malformed, or empty", function, (0, 0))
+    name: Row(
+        "error",
+        True,
+        f"{name}.error: string",
+        _fixed((Struct(name),), STRING),
+        "what is malformed, or empty",
+        function,
+        (0, 0),
+    )
     for name, function in ERROR_FIELDS.items()
 }
-SIZE = Row("size", False, "size(x): int; string.size(): int; list.size(): int; map.size(): int", _size, "how many characters, items or entries", run.size, (1, 1), unordered=True)
-MATCHES = Row("matches", True, "string.matches(pattern): bool", _fixed((STRING, STRING), BOOL), "the RE2 pattern, a constant, occurs in it", run.pattern_found, (1, 1))
+SIZE = Row(
+    "size",
+    False,
+    "size(x): int; string.size(): int; list.size(): int; map.size(): int",
+    _size,
+    "how many characters, items or entries",
+    run.size,
+    (1, 1),
+    unordered=True,
+)
+MATCHES = Row(
+    "matches",
+    True,
+    "string.matches(pattern): bool",
+    _fixed((STRING, STRING), BOOL),
+    "the RE2 pattern, a constant, occurs in it",
+    run.pattern_found,
+    (1, 1),
+)
 MACROS = ("all", "exists", "exists_one", "filter", "map")
 
 FUNCTIONS: dict[str, list[Row]] = {}
@@ -281,4 +316,12 @@ METHODS["matches"].insert(0, MATCHES)
 def parse_row(struct: str, implementation: Callable[..., object]) -> Row:
     """`TYPE.parse(json)` of one type."""
     help = "the object that the JSON text describes; an empty one if it is malformed"
-    return Row("parse", False, f"{struct}.parse(json): {struct}", _fixed((STRING,), Struct(struct)), help, implementation, (1, 1))
+    return Row(
+        "parse",
+        False,
+        f"{struct}.parse(json): {struct}",
+        _fixed((STRING,), Struct(struct)),
+        help,
+        implementation,
+        (1, 1),
+    )

@@ -8,7 +8,9 @@ from ksp.check.types import Int
 
 def fold(op: Op) -> int | None:
     """The exact value of an operator on integer constants; None for anything else."""
-    if not isinstance(op.type, Int) or not all(isinstance(o, Constant) and isinstance(o.type, Int) for o in op.operands):
+    if not isinstance(op.type, Int) or not all(
+        isinstance(o, Constant) and isinstance(o.type, Int) for o in op.operands
+    ):
         return None
     values = [o.value for o in op.operands if isinstance(o, Constant) and isinstance(o.value, int)]
     match op.operator, values:

@@ -26,11 +26,15 @@ def unknown_field(
 
 
 def unknown_objects(report: Report, span: Span, name: str, known: Iterable[str]) -> None:
-    report.error("KSP0201", span, f"`cluster` has no `{name}`", report.did_you_mean(name, known) or "not in the cluster")
+    report.error(
+        "KSP0201", span, f"`cluster` has no `{name}`", report.did_you_mean(name, known) or "not in the cluster"
+    )
 
 
 def unknown_name(report: Report, span: Span, name: str, known: Iterable[str], hint: str = "") -> None:
-    report.error("KSP0202", span, f"nothing here is called `{name}`", report.did_you_mean(name, known) or "not known here", hint)
+    report.error(
+        "KSP0202", span, f"nothing here is called `{name}`", report.did_you_mean(name, known) or "not known here", hint
+    )
 
 
 def unknown_function(report: Report, span: Span, name: str, known: Iterable[str]) -> None:
@@ -69,7 +73,9 @@ def wrong_type(report: Report, span: Span, wanted: Type | str, got: Type, what: 
 def wrong_dimension(report: Report, span: Span, operator: str, left: Dimension, right: Dimension) -> None:
     a, b = show_dimension(left), show_dimension(right)
     label = f"{a} {operator} {b}" if not operator.isalnum() else f"{a} and {b}"
-    report.error("KSP0206", span, f"`{operator}` of different dimensions: {a} and {b}", label, _as_quantity(left, right))
+    report.error(
+        "KSP0206", span, f"`{operator}` of different dimensions: {a} and {b}", label, _as_quantity(left, right)
+    )
 
 
 def dimension_wanted(report: Report, span: Span, wanted: Dimension, got: Dimension, what: str) -> None:
@@ -97,7 +103,9 @@ def wrong_operands(report: Report, span: Span, operator: str, types: Iterable[Ty
 
 
 def mixed(report: Report, span: Span, what: str, first: Type, other: Type) -> None:
-    report.error("KSP0208", span, f"{what} differ in type: `{show(first)}` and `{show(other)}`", f"this is `{show(other)}`")
+    report.error(
+        "KSP0208", span, f"{what} differ in type: `{show(first)}` and `{show(other)}`", f"this is `{show(other)}`"
+    )
 
 
 def not_a_field_name(report: Report, span: Span, owner: str) -> None:
@@ -153,7 +161,7 @@ def bad_macro(report: Report, span: Span, name: str, reason: str) -> None:
 
 def bare_key(report: Report, span: Span, name: str) -> None:
     report.error(
-        "KSP0202", span, f"nothing here is called `{name}`", f"did you mean `\"{name}\"`?",
+        "KSP0202", span, f"nothing here is called `{name}`", f'did you mean `"{name}"`?',
         "a bare name is a key only where a struct or a resource list is expected",
     )  # fmt: skip
 
@@ -282,7 +290,7 @@ def import_cycle(report: Report, span: Span, path: str, *, itself: bool) -> None
 
 
 def import_refused(report: Report, span: Span, path: str, reason: str) -> None:
-    help = "import a file below the same root, or of the shipped library: `import \"ksp:lib/nodes.ksp\"`"
+    help = 'import a file below the same root, or of the shipped library: `import "ksp:lib/nodes.ksp"`'
     report.error("KSP0503", span, f"`{path}` cannot be imported: {reason}", "not allowed", help)
 
 
@@ -292,7 +300,9 @@ def unknown_rule(report: Report, span: Span, kind: str, name: str, known: Iterab
 
 
 def rule_not_used(report: Report, span: Span, name: str, known: Iterable[str]) -> None:
-    report.error("KSP0504", span, f"the provider has no rule `{name}`", report.did_you_mean(name, known) or "not in the provider")
+    report.error(
+        "KSP0504", span, f"the provider has no rule `{name}`", report.did_you_mean(name, known) or "not in the provider"
+    )
 
 
 def rule_twice(report: Report, span: Span, name: str, first: Span | None) -> None:
@@ -305,11 +315,15 @@ def provider_cycle(report: Report, span: Span, name: str) -> None:
 
 
 def nothing_to_remove(report: Report, span: Span, name: str, known: Iterable[str]) -> None:
-    report.error("KSP0507", span, f"`{name}` is not in the provider", report.did_you_mean(name, known) or "nothing to remove")
+    report.error(
+        "KSP0507", span, f"`{name}` is not in the provider", report.did_you_mean(name, known) or "nothing to remove"
+    )
 
 
 def unknown_parameter(report: Report, span: Span, rule: str, name: str, known: Iterable[str]) -> None:
-    report.error("KSP0508", span, f"`{rule}` has no parameter `{name}`", report.did_you_mean(name, known) or "no such parameter")
+    report.error(
+        "KSP0508", span, f"`{rule}` has no parameter `{name}`", report.did_you_mean(name, known) or "no such parameter"
+    )
 
 
 def bad_weight(report: Report, span: Span, reason: str) -> None:
@@ -341,7 +355,12 @@ def wrong_subject(report: Report, span: Span, verdict: str, wanted: str, name: s
 
 
 def never_said(report: Report, span: Span, name: str, known: Iterable[str]) -> None:
-    report.error("KSP0603", span, f"`{name}` has no such reason", report.did_you_mean(span.text.strip("\"'"), known) or "never said")
+    report.error(
+        "KSP0603",
+        span,
+        f"`{name}` has no such reason",
+        report.did_you_mean(span.text.strip("\"'"), known) or "never said",
+    )
 
 
 def bad_expectation(report: Report, span: Span, reason: str, label: str = "cannot be expected") -> None:
@@ -359,11 +378,19 @@ def maybe_absent(report: Report, span: Span, what: str) -> None:
 
 
 def could_be_prefilter(report: Report, span: Span) -> None:
-    report.advice("KSP0702", span, "this `deny` does not depend on the node", "the same for all nodes", "move it under `prefilter`")
+    report.advice(
+        "KSP0702",
+        span,
+        "this `deny` does not depend on the node",
+        "the same for all nodes",
+        "move it under `prefilter`",
+    )
 
 
 def raw_labels(report: Report, span: Span) -> None:
-    report.advice("KSP0703", span, "the rule reads all of the pod's labels", "every set of labels is a class of its own")
+    report.advice(
+        "KSP0703", span, "the rule reads all of the pod's labels", "every set of labels is a class of its own"
+    )
 
 
 def unused(report: Report, span: Span, what: str, name: str) -> None:

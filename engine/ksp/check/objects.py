@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ksp.check import mistakes
-from ksp.check.report import Report, did_you_mean
-from ksp.check.typed import Expect, Provider, Rule, Test, TestObject
+from ksp.check import mistakes, schema
+from ksp.check.report import Report
+from ksp.check.typed import (
+    Collect,
+    Constant,
+    Deny,
+    Expect,
+    Expr,
+    For,
+    Provider,
+    Rule,
+    Statement,
+    Test,
+    TestObject,
+    Text,
+)
+from ksp.check.types import INT, RESOURCES, STRING, List, Map, Struct, Type
+from ksp.model.decode import KINDS as API
+from ksp.model.decode import DecodeError, convert
+from ksp.source.text import Span
 from ksp.syntax import tree
+from ksp.syntax.recovery import ANY
 
 # What a test calls a kind, and what the API calls it.
 KINDS: dict[str, str] = {
@@ -22,6 +40,11 @@ KINDS: dict[str, str] = {
     "persistentVolumeClaim": "PersistentVolumeClaim",
     "storageClass": "StorageClass",
     "csiNode": "CSINode",
+}
+TOP = ("metadata", "spec", "status")
+SHORT_FORMS: dict[str, dict[str, Type]] = {
+    "Pod": {"requests": RESOURCES},
+    "Node": {"allocatable": RESOURCES, "images": Map(STRING, INT)},
 }
 IN_METADATA = ("labels", "annotations", "namespace", "uid", "ownerReferences", "deletionTimestamp")
 
@@ -58,20 +81,67 @@ class Tests:
             if node.on and node.kind != "pod":
                 mistakes.bad_object(self.report, node.on_span or node.span, "only a pod runs on a node")
             elif node.on and node.on not in hosts:
-                label = did_you_mean(node.on, hosts) or "not declared"
+                label = self.report.did_you_mean(node.on, hosts) or "not declared"
                 mistakes.unknown_object(self.report, node.on_span or node.span, f"there is no node `{node.on}`", label)
 
     def _object(self, node: tree.TestObject) -> TestObject | None:
         kind = KINDS.get(node.kind)
         if kind is None:
-            label = did_you_mean(node.kind, KINDS) or f"it is one of {', '.join(KINDS)}"
+            label = self.report.did_you_mean(node.kind, KINDS) or f"it is one of {', '.join(KINDS)}"
             mistakes.unknown_object(self.report, node.kind_span, f"there is no object `{node.kind}`", label)
             return None
         path = "".join(p for p in node.path.parts if isinstance(p, str)) if node.path is not None else ""
         if path and (path.startswith("/") or ".." in path.split("/")):
-            mistakes.bad_object(self.report, node.path.span if node.path else node.span, "a fixture lies beside or below the test")
+            mistakes.bad_object(
+                self.report, node.path.span if node.path else node.span, "a fixture lies beside or below the test"
+            )
+        mark = len(self.report.found)
         value = self._json_object(node.literal) if node.literal is not None else {}
-        return TestObject(kind, node.name, node.on, _as_api(kind, node.name, value), path, node.name_span)
+        if node.literal is not None:
+            self._known_fields(kind, node.literal)
+        made = _as_api(kind, node.name, value)
+        if not self.report.errors_since(mark):
+            self._decodes(kind, made, node)
+        return TestObject(kind, node.name, node.on, made, path, node.name_span)
+
+    # ---- what is in an object
+
+    def _known_fields(self, kind: str, node: tree.MapLiteral) -> None:
+        """A field that no rule can read is most likely misspelt."""
+        shown = schema.SHOWN.get(kind)
+        own = {n: f.type for n, f in schema.fields_of(kind).items() if len(f.path) == 1 and (shown is None or n in TOP)}
+        meta = {n: f.type for n, f in schema.fields_of("ObjectMeta").items() if n in IN_METADATA}
+        self._fields(kind, {**own, **meta, **SHORT_FORMS.get(kind, {})}, node)
+
+    def _fields(self, owner: str, fields: Mapping[str, Type], node: tree.MapLiteral) -> None:
+        for entry in node.entries:
+            name = _key(entry.key)
+            if name is None:
+                continue
+            if name not in fields:
+                help = 'a test writes only what rules can read; a whole object can stand in a file: `from "FILE"`'
+                mistakes.unknown_field(self.report, entry.key.span, owner, name, fields, help=help)
+            else:
+                self._value(fields[name], entry.value)
+
+    def _value(self, type: Type, node: tree.Expr) -> None:
+        match type, node:
+            case Struct(name=name), tree.MapLiteral():
+                fields = schema.fields_of(name)
+                self._fields(name, {n: f.type for n, f in fields.items() if len(f.path) == 1}, node)
+            case List(item=item), tree.ListLiteral(items=items):
+                for each in items:
+                    self._value(item, each)
+            case Map(value=value), tree.MapLiteral(entries=entries):
+                for entry in entries:
+                    self._value(value, entry.value)
+
+    def _decodes(self, kind: str, value: dict[str, object], node: tree.TestObject) -> None:
+        try:
+            convert(API[kind], value)
+        except DecodeError as error:
+            place = error.path.removeprefix("$.") or "the object"
+            mistakes.bad_object(self.report, node.name_span, f"`{node.name}` is no {kind}: {place}: {error.message}")
 
     # ---- values
 
@@ -108,30 +178,52 @@ class Tests:
 
     def _expect(self, node: tree.Expect, objects: Mapping[str, TestObject]) -> Expect | None:
         rule, provider = self._subject(node)
-        for name, span, kind in ((node.pod, node.pod_span, "Pod"), (node.node, node.node_span, "Node")):
-            if name not in objects or objects[name].kind != kind:
-                known = [o.name for o in objects.values() if o.kind == kind]
-                label = did_you_mean(name, known) or "not declared in this test"
-                mistakes.unknown_object(self.report, span, f"there is no {kind.lower()} `{name}`", label)
-                return None
-        if rule is None and provider is None:
+        known = [self._has_object(node.pod, node.pod_span, "Pod", objects)]
+        known.append(self._has_object(node.node, node.node_span, "Node", objects))
+        if not all(known) or (rule is None and provider is None):
             return None
         score = self._score(node)
         reason = "".join(p for p in node.reason.parts if isinstance(p, str)) if node.reason is not None else ""
+        if node.reason is not None:
+            self._reason(node.subject, node.reason.span, reason, rule, provider)
         return Expect(node.span, node.verdict, rule, provider, node.pod, node.node, reason, score)
 
+    def _has_object(self, name: str, span: Span, kind: str, objects: Mapping[str, TestObject]) -> bool:
+        made = objects.get(name)
+        if made is None or made.kind != kind:
+            known = [o.name for o in objects.values() if o.kind == kind]
+            label = (
+                f"it is a {made.kind}" if made else self.report.did_you_mean(name, known) or "not declared in this test"
+            )
+            mistakes.unknown_object(self.report, span, f"there is no {kind.lower()} `{name}` in this test", label)
+            return False
+        return True
+
     def _subject(self, node: tree.Expect) -> tuple[Rule | None, Provider | None]:
-        wanted = {"admits": "predicate", "denies": "predicate", "scores": "priority", "places": "provider"}[node.verdict]
+        wanted = {"admits": "predicate", "denies": "predicate", "scores": "priority", "places": "provider"}[
+            node.verdict
+        ]
         rule, provider = self.rules.get(node.subject), self.providers.get(node.subject)
         kind = rule.kind if rule is not None else "provider" if provider is not None else ""
         if kind == wanted or (kind == "provider" and node.verdict in ("admits", "denies")):
             return rule, provider
-        if node.subject not in self.broken and "*" not in self.broken:
-            known = list(self.providers) if wanted == "provider" else [n for n, r in self.rules.items() if r.kind == wanted]
-            message = f"`{node.verdict}` is said of a {wanted}, and `{node.subject}` is "
-            label = did_you_mean(node.subject, known) or f"not a {wanted}"
-            mistakes.bad_expectation(self.report, node.subject_span, message + (f"a {kind}" if kind else "none"), label)
+        if kind:
+            mistakes.wrong_subject(self.report, node.subject_span, node.verdict, wanted, node.subject, kind)
+        elif node.subject not in self.broken and ANY not in self.broken:
+            known = (
+                list(self.providers) if wanted == "provider" else [n for n, r in self.rules.items() if r.kind == wanted]
+            )
+            mistakes.unknown_rule(self.report, node.subject_span, wanted, node.subject, known)
         return None, None
+
+    def _reason(self, name: str, span: Span, reason: str, rule: Rule | None, provider: Provider | None) -> None:
+        """Some `deny` of the rule, or of one of the provider, can say that."""
+        rules = (
+            [rule] if rule is not None else [use.rule for use in provider.predicates] if provider is not None else []
+        )
+        patterns = [_pattern(each) for made in rules for each in _reasons((*made.before, *made.body))]
+        if not any(_said(pattern, reason) for pattern in patterns):
+            mistakes.never_said(self.report, span, name, ["…".join(pattern) for pattern in patterns])
 
     def _score(self, node: tree.Expect) -> int:
         if node.score is None:
@@ -141,6 +233,45 @@ class Tests:
             mistakes.bad_expectation(self.report, node.score.span, "a score is a number from 0 to 100", "not that")
             return 0
         return value
+
+
+def _reasons(statements: Iterable[Statement]) -> Iterator[Expr]:
+    """The reasons of every `deny` of the statements."""
+    for statement in statements:
+        if isinstance(statement, Deny):
+            yield from statement.reasons
+        elif isinstance(statement, For | Collect):
+            yield from _reasons(statement.body)
+
+
+def _pattern(reason: Expr) -> list[str]:
+    """The fixed parts of a reason; any text can stand between two of them."""
+    if isinstance(reason, Constant):
+        return [str(reason.value)]
+    parts = [""]
+    for part in reason.parts if isinstance(reason, Text) else ():
+        if isinstance(part, str):
+            parts[-1] += part
+        else:
+            parts.append("")
+    return parts
+
+
+def _said(pattern: list[str], text: str) -> bool:
+    """The text has the fixed parts in their order, from its start to its end."""
+    first, *middle = pattern
+    if not middle:
+        return text == first
+    last = middle.pop()
+    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
+        return False
+    place, end = len(first), len(text) - len(last)
+    for part in middle:
+        place = text.find(part, place, end)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
 
 
 def _key(node: tree.Expr) -> str | None:
@@ -192,4 +323,3 @@ def _node_short_forms(value: dict[str, Any]) -> None:
         images = value.pop("images")
         status["images"] = [{"names": [image], "sizeBytes": size} for image, size in images.items()]
     value["status"] = status
-

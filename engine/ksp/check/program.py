@@ -15,7 +15,7 @@ from ksp.check.expressions import Expressions
 from ksp.check.objects import Tests
 from ksp.check.providers import Providers
 from ksp.check.report import Report
-from ksp.check.rules import Rules
+from ksp.check.rules import Rules, names_in
 from ksp.check.scope import Scope, global_roots
 from ksp.check.typed import Binding, Function, Profile, Provider, Rule, Test
 from ksp.source.diagnostic import Diagnostic
@@ -23,14 +23,15 @@ from ksp.source.origin import SHIPPED, Origin, resolve, shipped
 from ksp.source.text import Source, Span
 from ksp.syntax import tree
 from ksp.syntax.parser import parse
-from ksp.syntax.walk import called_names
+from ksp.syntax.recovery import ANY
 
 Declared = Binding | Function | Rule | Provider | Profile
 
 
 @dataclass(eq=False, slots=True)
 class Module:
-    """A checked file. `own` is what it declares, `seen` that and what its imports declare."""
+    """A checked file. `own` is what it declares, `seen` that and what its imports declare; `size` counts the
+    expressions of its own functions and rules."""
 
     key: str
     source: Source
@@ -39,6 +40,7 @@ class Module:
     tests: list[Test] = field(default_factory=list)
     broken: frozenset[str] = frozenset()
     imports: dict[str, Module] = field(default_factory=dict)
+    size: int = 0
 
     def rules(self) -> dict[str, Rule]:
         return {name: d for name, d in self.seen.items() if isinstance(d, Rule)}
@@ -53,6 +55,15 @@ class Module:
         return [d for d in self.own.values() if isinstance(d, Rule)]
 
 
+@dataclass(slots=True)
+class _Open:
+    """A parsed file on its way: `imports` are those still to come, the next one last."""
+
+    module: Module
+    file: tree.File
+    imports: list[tree.Import]
+
+
 class Checker:
     """Checks files of an origin and of the shipped library; the diagnostics of all of them are in `report`."""
 
@@ -61,14 +72,24 @@ class Checker:
         self.library = shipped()
         self.report = Report()
         self.modules: dict[str, Module | None] = {}
-        self._open: list[str] = []
 
     def check(self, key: str) -> Module | None:
-        """A file by its path in the origin (or `ksp:` and its path in the library); None if it cannot be read."""
-        if key not in self.modules:
-            self._open.append(key)
-            self.modules[key] = self._load(key)
-            self._open.pop()
+        """A file by its path in the origin (or `ksp:` and its path in the library); None if it cannot be read.
+
+        What it imports is checked before it. However long a chain of imports is, nothing here recurses.
+        """
+        if key in self.modules:
+            return self.modules[key]
+        opened = {key: self._open(key)}
+        pending = [key]
+        while pending:
+            current = opened[pending[-1]]
+            needed = self._next_import(current, opened) if current is not None else None
+            if needed is None:
+                self.modules[pending.pop()] = self._closed(current)
+            elif needed not in opened:
+                opened[needed] = self._open(needed)
+                pending.append(needed)
         return self.modules[key]
 
     def read(self, key: str) -> Source | Diagnostic | None:
@@ -76,7 +97,10 @@ class Checker:
             return self.library.read(key.removeprefix(SHIPPED))
         return self.origin.read(key)
 
-    def _load(self, key: str) -> Module | None:
+    # ---- one file
+
+    def _open(self, key: str) -> _Open | None:
+        """The file, parsed; its imports are still to come."""
         source = self.read(key)
         if source is None:
             return None
@@ -86,39 +110,51 @@ class Checker:
         parsed = parse(source)
         for diagnostic in parsed.diagnostics:
             self.report.add(diagnostic)
-        module = Module(key, source, broken=parsed.broken)
-        self._import(parsed.file, module)
-        _Declarations(self.report, module).all(parsed.file)
-        return module
+        imports = [node for node in parsed.file.declarations if isinstance(node, tree.Import)]
+        return _Open(Module(key, source, broken=parsed.broken), parsed.file, imports[::-1])
+
+    def _closed(self, opened: _Open | None) -> Module | None:
+        """The file, checked: all that it imports is there."""
+        if opened is None:
+            return None
+        _Declarations(self.report, opened.module).all(opened.file)
+        return opened.module
 
     # ---- imports
 
-    def _import(self, file: tree.File, module: Module) -> None:
-        for declaration in file.declarations:
-            if isinstance(declaration, tree.Import):
-                self._import_one(declaration, module)
+    def _next_import(self, opened: _Open, others: dict[str, _Open | None]) -> str | None:
+        """Takes in what is checked already; the first file that is not; None after the last."""
+        while opened.imports:
+            node = opened.imports[-1]
+            key, refusal = resolve(node.path, opened.module.key)
+            if refusal:
+                mistakes.import_refused(self.report, node.path_span, node.path, refusal)
+            elif key in self.modules:
+                self._take_in(node, key, opened.module)
+            elif key in others:
+                mistakes.import_cycle(self.report, node.path_span, node.path, itself=key == opened.module.key)
+            elif len(others) >= limits.FILES:
+                mistakes.too_many(self.report, node.path_span, "files", limits.FILES)
+            else:
+                return key
+            if refusal or key not in self.modules:
+                opened.module.broken |= {ANY}
+            opened.imports.pop()
+        return None
 
-    def _import_one(self, node: tree.Import, module: Module) -> None:
-        key, refusal = resolve(node.path, module.key)
-        if refusal:
-            mistakes.import_refused(self.report, node.path_span, node.path, refusal)
-        elif key in self._open:
-            mistakes.import_cycle(self.report, node.path_span, node.path)
-        elif len(self.modules) >= limits.FILES and key not in self.modules:
-            mistakes.too_many(self.report, node.path_span, "files", limits.FILES)
-        else:
-            imported = self.check(key)
-            if imported is None:
-                module.broken |= {"*"}
-                if self.read(key) is None:
-                    mistakes.import_missing(self.report, node.path_span, node.path)
-                return
-            module.imports[key] = imported
-            module.broken |= imported.broken
-            for name, declared in imported.seen.items():
-                known = module.seen.setdefault(name, declared)
-                if known is not declared:
-                    mistakes.declared_twice(self.report, node.path_span, name, known.span)
+    def _take_in(self, node: tree.Import, key: str, module: Module) -> None:
+        imported = self.modules[key]
+        if imported is None:
+            module.broken |= {ANY}
+            if self.read(key) is None:
+                mistakes.import_missing(self.report, node.path_span, node.path)
+            return
+        module.imports[key] = imported
+        module.broken |= imported.broken
+        for name, declared in imported.seen.items():
+            known = module.seen.setdefault(name, declared)
+            if known is not declared:
+                mistakes.declared_twice(self.report, node.path_span, name, known.span)
 
 
 class _Declarations:
@@ -131,7 +167,7 @@ class _Declarations:
         self.rules = Rules(self.expressions)
         values = {n: d for n, d in module.seen.items() if isinstance(d, Binding | Function)}
         self.scope = Scope(names={**global_roots(), **values}, broken=module.broken)
-        why = "a `fn` at the top of a file sees its arguments and `cluster`: pass it what it needs"
+        why = "it is known in rules only; a `fn` at the top of a file takes it as an argument"
         self.scope.hints.update(dict.fromkeys(("pod", "node", "feasible"), why))
 
     def all(self, file: tree.File) -> None:
@@ -155,12 +191,20 @@ class _Declarations:
         self.module.own[name] = self.module.seen[name] = declared
 
     def _rule(self, node: tree.Rule) -> None:
-        before = len(self.report.found)
+        mark = len(self.report.found)
         rule = self.rules.rule(node, self.scope)
-        if not any(d.severity.value == "error" for d in self.report.found[before:]):
-            limits.check_rule(self.report, rule)
-            advise(self.report, rule, node, self.expressions.used)
+        if not self.report.errors_since(mark) and self.module.size <= limits.TOTAL:
+            self._count(limits.check_rule(self.report, rule), node)
+            if not self.report.failed:
+                advise(self.report, rule, self.expressions.used)
         self._declare(node.name, node.name_span, rule)
+
+    def _count(self, size: int, node: tree.Rule | tree.Function) -> None:
+        """Sees to it that all declarations together do not take longer than a reader would wait."""
+        before = self.module.size
+        self.module.size += size
+        if before <= limits.TOTAL < self.module.size:
+            mistakes.too_many(self.report, node.name_span, "expressions in all declarations of a file", limits.TOTAL)
 
     # ---- functions and constants: in the order in which they need each other
 
@@ -175,14 +219,14 @@ class _Declarations:
             self._value(nodes[name])
 
     def _value(self, node: tree.Function | tree.Const) -> None:
-        before = len(self.report.found)
+        mark = len(self.report.found)
         if isinstance(node, tree.Const):
             declared: Binding | Function = self.rules.const(node, self.scope)
         else:
             declared = self.rules.function(node, Scope())
             self.rules.function_body(node, declared, self.scope)
-            if len(self.report.found) == before:
-                limits.check_function(self.report, declared)
+            if not self.report.errors_since(mark) and self.module.size <= limits.TOTAL:
+                self._count(limits.check_function(self.report, declared), node)
         self.rules.declare(self.scope, node.name, node.name_span, declared)
         self._declare(node.name, node.name_span, declared)
 
@@ -190,27 +234,25 @@ class _Declarations:
         """Each after those that it names; what names itself in a circle is reported and left as it comes."""
         done: set[str] = set()
         for start in nodes:
-            path: list[str] = []
-            pending = [(start, iter(self._needs(nodes, start)))] if start not in done else []
-            if pending:
-                path.append(start)
-            while pending:
-                name, needs = pending[-1]
-                needed = next(needs, None)
+            path: dict[str, Iterator[str]] = {}
+            if start not in done:
+                path[start] = _needs(nodes, start)
+            while path:
+                name = next(reversed(path))
+                needed = next(path[name], None)
                 if needed is None:
-                    pending.pop()
-                    path.pop()
+                    del path[name]
                     done.add(name)
                     yield name
                 elif needed in path:
-                    circle = [*path[path.index(needed) :], needed]
-                    mistakes.recursion(self.report, nodes[needed].name_span, circle)
-                    self.scope.broken |= {needed}
+                    circle = list(path)
+                    mistakes.recursion(self.report, nodes[needed].name_span, [*circle[circle.index(needed) :], needed])
+                    self.scope.forget(needed)
                 elif needed not in done:
-                    pending.append((needed, iter(self._needs(nodes, needed))))
-                    path.append(needed)
+                    path[needed] = _needs(nodes, needed)
 
-    def _needs(self, nodes: dict[str, tree.Function | tree.Const], name: str) -> list[str]:
-        node = nodes[name]
-        exprs = [node.value] if isinstance(node, tree.Const) else [node.value, *(let.value for let in node.lets)]
-        return [called for expr in exprs for called in called_names(expr) if called in nodes]
+
+def _needs(nodes: dict[str, tree.Function | tree.Const], name: str) -> Iterator[str]:
+    """What a declaration names of the others, in the order of their declaration."""
+    named = names_in(nodes[name])
+    return (other for other in nodes if other in named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ksp.check import mistakes
@@ -11,14 +11,18 @@ from ksp.check.report import Report
 from ksp.check.scope import Scope
 from ksp.check.stages import stage_of
 from ksp.check.typed import Constant, Expr, Profile, Provider, Rule, RuleUse, Stage
-from ksp.check.types import INT
+from ksp.check.types import INT, Int, Unknown
 from ksp.source.text import Span
 from ksp.syntax import tree
+from ksp.syntax.recovery import ANY
 
 if TYPE_CHECKING:
     from ksp.check.program import Module
 
 HEAVIEST = 1_000_000  # 100 * weight * number of priorities stays far inside 64 bits
+
+
+Uses = dict[str, RuleUse]  # by the name of the rule, in order
 
 
 class Providers:
@@ -29,88 +33,100 @@ class Providers:
         self.expressions = expressions
         self.scope = scope
         self.module = module
+        self.rules = module.rules()
+        self.imported = module.providers()
         self.made: dict[str, Provider] = {}
+        self.circular: set[str] = set()
 
     def all(self, nodes: Sequence[tree.Provider]) -> Iterator[Provider]:
-        """Each after those that it is made of; one that is made of itself is reported and left out."""
+        """Each after those that it is made of; one that is made of itself is reported once, and lacks that part."""
         by_name = {node.name: node for node in reversed(nodes)}
-        done: set[int] = set()
         for node in nodes:
-            yield from self._one(node, by_name, [], done)
-
-    def _one(
-        self, node: tree.Provider, by_name: dict[str, tree.Provider], path: list[str], done: set[int]
-    ) -> Iterator[Provider]:
-        if id(node) in done:
-            return
-        done.add(id(node))
-        for name, span in _needs(node):
-            if name in [*path, node.name]:
-                mistakes.provider_cycle(self.report, span, name)
-            elif name in by_name:
-                yield from self._one(by_name[name], by_name, [*path, node.name], done)
-        provider = self._provider(node)
-        self.made.setdefault(node.name, provider)
-        yield provider
+            if by_name[node.name] is not node:  # declared twice, which is reported where it is declared
+                yield self._provider(node)
+                continue
+            path: dict[str, Iterator[tuple[str, Span]]] = {}
+            if node.name not in self.made:
+                path[node.name] = _needs(node)
+            while path:
+                name = next(reversed(path))
+                needed = next(path[name], None)
+                if needed is None:
+                    del path[name]
+                    self.made[name] = self._provider(by_name[name])
+                    yield self.made[name]
+                elif needed[0] in path:
+                    self.circular.add(needed[0])
+                    mistakes.provider_cycle(self.report, needed[1], needed[0])
+                elif needed[0] in by_name and needed[0] not in self.made:
+                    path[needed[0]] = _needs(by_name[needed[0]])
 
     def _find(self, name: str) -> Provider | None:
-        return self.made.get(name) or self.module.providers().get(name)
+        return self.made.get(name) or self.imported.get(name)
 
     def _provider(self, node: tree.Provider) -> Provider:
-        uses: dict[str, list[RuleUse]] = {"predicate": [], "priority": []}
+        uses: dict[str, Uses] = {"predicate": {}, "priority": {}}
         if node.extends:
             base = self._find(node.extends)
             if base is None:
-                self._unknown("provider", node.extends, node.extends_span or node.span, [*self.made, *self.module.providers()])
+                self._unknown("provider", node.extends, node.extends_span or node.span)
             else:
-                uses = {"predicate": list(base.predicates), "priority": list(base.priorities)}
+                uses = {"predicate": _by_name(base.predicates), "priority": _by_name(base.priorities)}
         for section in node.sections:
             for use in section.uses:
                 self._use(use, section.kind, uses[section.kind])
-        return Provider(node.name, node.name_span, tuple(uses["predicate"]), tuple(uses["priority"]), node.doc)
+        predicates, priorities = tuple(uses["predicate"].values()), tuple(uses["priority"].values())
+        return Provider(node.name, node.name_span, predicates, priorities, node.doc)
 
-    def _unknown(self, kind: str, name: str, span: Span, known: Sequence[str], is_a: str = "") -> None:
-        if name not in self.module.broken and "*" not in self.module.broken:
-            mistakes.unknown_rule(self.report, span, kind, name, known, is_a)
+    def _unknown(self, kind: str, name: str, span: Span) -> None:
+        if name in self.module.broken or ANY in self.module.broken or name in self.circular:
+            return
+        if name in self.rules:
+            is_a = f"a {self.rules[name].kind}"
+        else:
+            is_a = "a provider" if self._find(name) is not None else ""
+        known = (
+            [*self.made, *self.imported] if kind == "provider" else [n for n, r in self.rules.items() if r.kind == kind]
+        )
+        mistakes.unknown_rule(self.report, span, kind, name, known, is_a)
 
-    def _use(self, node: tree.Use, kind: str, uses: list[RuleUse]) -> None:
-        provider = self._find(node.name)
+    def _use(self, node: tree.Use, kind: str, uses: Uses) -> None:
+        provider = self._find(node.name) if node.name not in self.rules else None
         if node.removed:
             self._remove(node, kind, provider, uses)
-        elif provider is not None and node.name not in self.module.rules():
+        elif provider is not None:
             self._put_in(node, kind, provider, uses)
         else:
             made = self._rule_use(node, kind)
             if made is not None:
                 self._add(made, uses)
 
-    def _remove(self, node: tree.Use, kind: str, provider: Provider | None, uses: list[RuleUse]) -> None:
-        names = {node.name}
-        if provider is not None:
-            names = {u.rule.name for u in (provider.predicates if kind == "predicate" else provider.priorities)}
-        if not any(use.rule.name in names for use in uses):
-            mistakes.nothing_to_remove(self.report, node.name_span, node.name, [use.rule.name for use in uses])
-        uses[:] = [use for use in uses if use.rule.name not in names]
-
-    def _put_in(self, node: tree.Use, kind: str, provider: Provider, uses: list[RuleUse]) -> None:
-        if node.arguments or node.weight is not None:
-            mistakes.bad_weight(self.report, node.span, f"or argument cannot be given to the provider `{node.name}`")
-        for use in provider.predicates if kind == "predicate" else provider.priorities:
-            self._add(RuleUse(use.rule, use.arguments, use.weight, node.name_span), uses)
-
-    def _add(self, made: RuleUse, uses: list[RuleUse]) -> None:
-        first = next((use for use in uses if use.rule is made.rule), None)
-        if first is not None:
-            mistakes.rule_twice(self.report, made.span, made.rule.name, first.span)
+    def _remove(self, node: tree.Use, kind: str, provider: Provider | None, uses: Uses) -> None:
+        names = {node.name} if provider is None else {use.rule.name for use in _section(provider, kind)}
+        if names.isdisjoint(uses):
+            if node.name not in self.module.broken and ANY not in self.module.broken:
+                mistakes.nothing_to_remove(self.report, node.name_span, node.name, uses)
             return
-        uses.append(made)
+        for name in names:
+            uses.pop(name, None)
+
+    def _put_in(self, node: tree.Use, kind: str, provider: Provider, uses: Uses) -> None:
+        if node.arguments or node.weight is not None:
+            mistakes.provider_with_arguments(self.report, node.span, node.name)
+        for use in _section(provider, kind):
+            if not self._add(RuleUse(use.rule, use.arguments, use.weight, node.name_span), uses):
+                return
+
+    def _add(self, made: RuleUse, uses: Uses) -> bool:
+        first = uses.setdefault(made.rule.name, made)
+        if first is not made:
+            mistakes.rule_twice(self.report, made.span, made.rule.name, first.span)
+        return first is made
 
     def _rule_use(self, node: tree.Use, kind: str) -> RuleUse | None:
-        rules = self.module.rules()
-        rule = rules.get(node.name)
+        rule = self.rules.get(node.name)
         if rule is None or rule.kind != kind:
-            known = [name for name, r in rules.items() if r.kind == kind]
-            self._unknown(kind, node.name, node.name_span, known, f"a {rule.kind}" if rule else "")
+            self._unknown(kind, node.name, node.name_span)
             return None
         weight = 1 if node.weight is None else node.weight
         if kind == "predicate" and node.weight is not None:
@@ -144,8 +160,12 @@ class Providers:
     def profiles(self, nodes: Sequence[tree.Profile]) -> Iterator[Profile]:
         for node in nodes:
             provider = self._find(node.provider)
+            if not node.name:
+                mistakes.bad_setting(
+                    self.report, node.name_span, "a profile is named as pods name their scheduler", "empty"
+                )
             if provider is None:
-                self._unknown("provider", node.provider, node.provider_span, [*self.made, *self.module.providers()])
+                self._unknown("provider", node.provider, node.provider_span)
                 continue
             yield self._profile(node, provider)
 
@@ -170,20 +190,35 @@ class Providers:
         uses = {use.rule.name: use.rule for use in (*provider.predicates, *provider.priorities)}
         if node.rule not in uses:
             span = Span(node.span.source, node.span.start, node.span.start + len(node.rule))
-            self._unknown("rule", node.rule, span, list(uses), "not in the provider" if node.rule in self.module.rules() else "")
+            if node.rule not in self.module.broken and ANY not in self.module.broken:
+                mistakes.rule_not_used(self.report, span, node.rule, uses)
             return None
         return self._argument(uses[node.rule], node.name, node.name_span, node.value)
 
     def _setting(self, node: tree.Setting) -> int | None:
         if node.name != "percentageOfNodesToScore":
             reason = f"a profile has no setting `{node.name}`"
-            mistakes.bad_setting(self.report, node.name_span, reason, "it has `percentageOfNodesToScore` and `RULE.param`")
+            mistakes.bad_setting(
+                self.report, node.name_span, reason, "it has `percentageOfNodesToScore` and `RULE.param`"
+            )
             return None
-        value = self.expressions.wanted(node.value, self.scope, INT, "`percentageOfNodesToScore`")
-        if not isinstance(value, Constant) or not isinstance(value.value, int) or not 0 <= value.value <= 100:
-            mistakes.bad_setting(self.report, node.value.span, "`percentageOfNodesToScore` is a number from 0 to 100", "not that")
+        value = self.expressions.expr(node.value, self.scope, INT)
+        if isinstance(value.type, Unknown):
             return None
-        return value.value
+        if not isinstance(value, Constant) or not isinstance(value.type, Int) or not 0 <= int(value.value) <= 100:
+            mistakes.bad_setting(
+                self.report, node.value.span, "`percentageOfNodesToScore` is a number from 0 to 100", "not that"
+            )
+            return None
+        return int(value.value)
+
+
+def _section(provider: Provider, kind: str) -> tuple[RuleUse, ...]:
+    return provider.predicates if kind == "predicate" else provider.priorities
+
+
+def _by_name(uses: Iterable[RuleUse]) -> Uses:
+    return {use.rule.name: use for use in uses}
 
 
 def _needs(node: tree.Provider) -> Iterator[tuple[str, Span]]:

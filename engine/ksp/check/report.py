@@ -21,7 +21,9 @@ class Report:
 
     found: list[Diagnostic] = field(default_factory=list)
     _seen: set[tuple[str, int, int, int]] = field(default_factory=set)
-    _counts: list[int] = field(default_factory=lambda: [0, 0])  # of what is no error, and of errors: none hides the other
+    _counts: list[int] = field(
+        default_factory=lambda: [0, 0]
+    )  # of what is no error, and of errors: none hides the other
     _suggestions: int = 0
 
     def add(self, diagnostic: Diagnostic) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ksp.check import mistakes, schema
-from ksp.check.expressions import Expressions
+from ksp.check import limits, mistakes, schema
+from ksp.check.expressions import IN_EVERY_RULE, Expressions
+from ksp.check.functions import FUNCTIONS, MACROS
 from ksp.check.scope import Named, Scope, rule_roots
-from ksp.check.stages import reads_root, references, stage_of
-from ksp.check.functions import FUNCTIONS
+from ksp.check.stages import reads_root, references, stage_of, walk
 from ksp.check.typed import (
     Binding,
     Collect,
@@ -30,10 +30,7 @@ from ksp.check.typed import (
     Stop,
     View,
 )
-from ksp.check.stages import walk
 from ksp.check.types import (
-    ANY_INT,
-    BOOL,
     INT,
     STRING,
     UNKNOWN,
@@ -43,19 +40,20 @@ from ksp.check.types import (
     List,
     Map,
     String,
-    Struct,
     Type,
     Unknown,
     is_known,
 )
 from ksp.source.text import Span
 from ksp.syntax import tree
+from ksp.syntax.walk import children
 
 WORDS: dict[type, str] = {
     tree.Const: "`const`", tree.Param: "`param`", tree.Function: "`fn`", tree.Let: "`let`", tree.View: "`view`",
     tree.Deny: "`deny`", tree.Fail: "`fail`", tree.Stop: "`stop`", tree.For: "`for`", tree.Score: "`score`",
     tree.Normalize: "`normalize`",
 }  # fmt: skip
+ROOTS = frozenset({"pod", "node", "cluster", "feasible"})
 DECLARING = frozenset({tree.Const, tree.Let, tree.Function})
 ALLOWED: dict[str, frozenset[type | str]] = {
     "a predicate": DECLARING
@@ -68,6 +66,12 @@ ALLOWED: dict[str, frozenset[type | str]] = {
     "`prescore`": DECLARING | {tree.Fail, tree.For},
     "`normalize`": DECLARING | {tree.View, tree.Score},
 }
+
+
+NAMED = (tree.Const, tree.Param, tree.Function, tree.Let, tree.View)
+EARLY = {"`prefilter`": "prefilter", "`prescore`": "prescore"}
+INSIDE_FOR = {"a predicate": "`for`", "`collect`": "`for`", "a priority": "a priority's `for`"}
+IN_SCOPE = "the name is taken here"
 
 
 @dataclass(slots=True)
@@ -93,10 +97,11 @@ class Rules:
     def rule(self, node: tree.Rule, file_scope: Scope) -> Rule:
         scope = file_scope.inner()
         scope.names.update(rule_roots(node.kind))
+        scope.hints.update({"pod": "", "node": "", "feasible": "only priorities know which nodes are feasible"})
         parts = _Parts()
         body = self._statements(node.body, scope, f"a {node.kind}", parts, top=True)
         if node.kind == "priority" and parts.score is None:
-            mistakes.no_score(self.report, node.name_span, node.name)
+            mistakes.no_score(self.report, node.name_span, f"the priority `{node.name}`")
         return Rule(
             node.kind, node.name, node.implements or node.name, node.name_span, node.doc, tuple(parts.parameters),
             tuple(parts.views), tuple(parts.before), tuple(body), parts.score, parts.normalize,
@@ -108,7 +113,7 @@ class Rules:
         for parameter in node.parameters:
             type = self.expressions.type_named(parameter.type, argument=True)
             if parameter.name in parameters or scope.clash(parameter.name):
-                mistakes.declared_twice(self.report, parameter.span, parameter.name, None)
+                mistakes.declared_twice(self.report, parameter.span, parameter.name, None, IN_SCOPE)
             binding = Binding(parameter.name, Kind.ARGUMENT, type, parameter.span, Stage.CONSTANT)
             parameters[parameter.name] = binding
         result = self.expressions.type_named(node.result)
@@ -116,7 +121,15 @@ class Rules:
         signature = f"{node.name}({listed}): {node.result.span.text}"
         nothing = Constant(node.span, UNKNOWN, 0)
         return Function(
-            node.name, node.name_span, tuple(parameters.values()), result, (), nothing, Stage.CONSTANT, node.doc, signature
+            node.name,
+            node.name_span,
+            tuple(parameters.values()),
+            result,
+            (),
+            nothing,
+            Stage.CONSTANT,
+            node.doc,
+            signature,
         )
 
     def function_body(self, node: tree.Function, function: Function, outer: Scope) -> None:
@@ -128,6 +141,8 @@ class Rules:
         function.value = self.expressions.wanted(node.value, scope, function.result, what)
         stages = [stage_of(let.value) for let in lets if let.value is not None]
         function.stage = max([stage_of(function.value), *stages])
+        if not limits.fits(self.report, node.name, node.name_span, function):
+            function.lets, function.value = (), Constant(node.span, UNKNOWN, 0)
 
     def const(self, node: tree.Const, scope: Scope) -> Binding:
         binding = self._valued(node, scope, Kind.CONST)
@@ -141,20 +156,25 @@ class Rules:
     def declare(self, scope: Scope, name: str, span: Span, named: Named) -> None:
         clash = scope.clash(name)
         if clash is not None:
-            mistakes.declared_twice(self.report, span, name, clash.span)
-        elif isinstance(named, Function) and name in FUNCTIONS:
-            mistakes.declared_twice(self.report, span, name, None)
+            mistakes.declared_twice(self.report, span, name, clash.span, IN_EVERY_RULE)
+        elif isinstance(named, Function) and (name in FUNCTIONS or name == "has"):
+            mistakes.declared_twice(self.report, span, name, None, "it is a function of the language")
+        elif name in ROOTS and not scope.local:
+            mistakes.declared_twice(self.report, span, name, None, IN_EVERY_RULE)
         scope.names[name] = named
 
     def _valued(self, node: tree.Let | tree.Const, scope: Scope, kind: Kind) -> Binding:
+        mark = len(self.report.found)
         if node.type is not None:
             type = self.expressions.type_named(node.type)
             value = self.expressions.wanted(node.value, scope, type, f"`{node.name}`")
         else:
             value = self.expressions.expr(node.value, scope)
             type = value.type
-            if not is_known(type) and not isinstance(type, Unknown) and _is_empty_literal(node.value):
+            if not is_known(type) and not self.report.errors_since(mark) and not _is_broken(value):
                 mistakes.no_type_known(self.report, node.value.span, f"`{node.name}`")
+        if not limits.fits(self.report, node.name, node.name_span, value):
+            value = Constant(node.value.span, type, 0)
         return Binding(node.name, kind, type, node.name_span, stage_of(value), value)
 
     def _let(self, node: tree.Let, scope: Scope) -> Binding:
@@ -168,11 +188,15 @@ class Rules:
         self, nodes: tuple[tree.Statement, ...], scope: Scope, where: str, parts: _Parts, *, top: bool = False
     ) -> list[Statement]:
         result: list[Statement] = []
+        for name in (node.name for node in nodes if isinstance(node, NAMED)):
+            scope.hints.setdefault(name, "it is declared further down: move it above")
         for node in nodes:
             if not self._may_stand(node, where):
+                if isinstance(node, NAMED):
+                    scope.forget(node.name)
                 continue
             if top and parts.score is not None and not isinstance(node, tree.Normalize | tree.Score):
-                mistakes.after_score(self.report, node.span, _word(node))
+                mistakes.after_score(self.report, head(node), _word(node))
             made = self._statement(node, scope, where, parts)
             if made is not None:
                 result.append(made)
@@ -182,10 +206,7 @@ class Rules:
         kind: type | str = node.keyword if isinstance(node, tree.Block) else type(node)
         if kind in ALLOWED[where]:
             return True
-        help = ""
-        if isinstance(node, tree.View) and where == "`for`":
-            help = "declare the view above, with one more `x in LIST` and one more key"
-        mistakes.misplaced(self.report, _head(node), _word(node), where, help)
+        mistakes.misplaced(self.report, head(node), _word(node), where, _where_instead(node, where))
         return False
 
     def _statement(self, node: tree.Statement, scope: Scope, where: str, parts: _Parts) -> Statement | None:
@@ -196,6 +217,9 @@ class Rules:
                 self._param(node, scope, parts)
             case tree.Function():
                 function = self.function(node, scope)
+                if node.name in names_in(node):
+                    mistakes.recursion(self.report, node.name_span, [node.name, node.name])
+                    scope.forget(node.name)
                 self.function_body(node, function, scope)
                 self.declare(scope, node.name, node.name_span, function)
             case tree.Let():
@@ -205,7 +229,7 @@ class Rules:
             case tree.Deny():
                 return self._deny(node, scope, where)
             case tree.Fail():
-                message = self.expressions.wanted(node.message, scope, STRING)
+                message = self._text(node.message, scope, where)
                 return Fail(node.span, message, self._condition(node.condition, scope, where))
             case tree.Stop():
                 return Stop(node.span, self._condition(node.condition, scope, where))
@@ -224,24 +248,35 @@ class Rules:
         self._not_too_early(condition, where)
         return condition
 
-    def _not_too_early(self, value: Expr, where: str) -> None:
-        if where in ("`prefilter`", "`prescore`") and stage_of(value) == Stage.NODE:
-            place = _node_reference(value)
-            mistakes.node_too_early(self.report, place, where.strip("`"))
+    def _text(self, node: tree.Expr, scope: Scope, where: str) -> Expr:
+        text = self.expressions.wanted(node, scope, STRING)
+        self._not_too_early(text, where)
+        return text
+
+    def _not_too_early(self, value: Expr, where: str) -> bool:
+        """What `prefilter` and `prescore` read is known before any node is looked at."""
+        if where not in EARLY or stage_of(value) <= Stage.CLUSTER:
+            return True
+        root = "node" if stage_of(value) == Stage.NODE else "feasible"
+        named = reads_root(value, root)
+        mistakes.node_too_early(self.report, named.span if named else value.span, EARLY[where], root)
+        return False
 
     def _deny(self, node: tree.Deny, scope: Scope, where: str) -> Deny:
-        reasons = tuple(self.expressions.wanted(reason, scope, STRING) for reason in node.reasons)
+        reasons = tuple(self._text(reason, scope, where) for reason in node.reasons)
         condition = self._condition(node.condition, scope, where)
         return Deny(node.span, node.unresolvable, reasons, condition)
 
     def _for(self, node: tree.For, scope: Scope, where: str, parts: _Parts) -> For:
         range_ = self.expressions.expr(node.range, scope)
-        self._not_too_early(range_, where)
+        in_time = self._not_too_early(range_, where)
         names = list(zip(node.names, node.name_spans, strict=True))
         variables = self.expressions.variables(names, range_, scope)
+        for variable in variables:
+            variable.stage = variable.stage if in_time else Stage.POD
         inner = scope.inner()
         inner.names.update({v.name: v for v in variables})
-        inside = {"a predicate": "`for`", "`collect`": "`for`", "a priority": "a priority's `for`"}.get(where, where)
+        inside = INSIDE_FOR.get(where, where)
         return For(node.span, variables, range_, tuple(self._statements(node.body, inner, inside, parts)))
 
     def _block(self, node: tree.Block, scope: Scope, parts: _Parts) -> Statement | None:
@@ -258,6 +293,9 @@ class Rules:
             default = self.expressions.wanted(node.default, scope, type, f"`{node.name}`")
             if stage_of(default) > Stage.CONSTANT:
                 mistakes.not_constant(self.report, node.default.span, "the default of a `param`")
+                default = None
+            elif not limits.fits(self.report, node.name, node.name_span, default):
+                default = None
         binding = Binding(node.name, Kind.PARAM, type, node.name_span, Stage.CONSTANT)
         self.declare(scope, node.name, node.name_span, binding)
         parts.parameters.append(Parameter(binding, default, node.doc))
@@ -266,21 +304,21 @@ class Rules:
 
     def _score(self, node: tree.Score, scope: Scope, parts: _Parts) -> None:
         if parts.score is not None:
-            mistakes.score_twice(self.report, node.span, "`score`")
+            mistakes.score_twice(self.report, head(node), "`score`")
         parts.score = self.expressions.wanted(node.value, scope, INT, "a score")
 
     def _normalize(self, node: tree.Normalize, scope: Scope, parts: _Parts) -> None:
         if parts.normalize is not None:
             mistakes.score_twice(self.report, node.keyword_span, "`normalize`")
         if parts.score is None:
-            mistakes.misplaced(self.report, node.keyword_span, "`normalize`", "front of `score`")
+            mistakes.normalize_without_score(self.report, node.keyword_span)
         if node.body is None:
             parts.normalize = Normalize("reversed" if node.reversed else "largest")
             return
         inside = _Parts(views=parts.views)
         body = self._statements(node.body, scope.inner(scores=True), "`normalize`", inside, top=True)
         if inside.score is None:
-            mistakes.no_score(self.report, node.keyword_span, "normalize")
+            mistakes.no_score(self.report, node.keyword_span, "`normalize`")
         parts.normalize = Normalize("block", tuple(body), inside.score)
 
     # ---- views
@@ -291,7 +329,7 @@ class Rules:
         for i, bind in enumerate(node.binds):
             made = self._relation(bind, scope) if i == 0 else self._joined(bind, inner)
             if bind.name in inner.names or scope.clash(bind.name):
-                mistakes.declared_twice(self.report, bind.name_span, bind.name, None)
+                mistakes.declared_twice(self.report, bind.name_span, bind.name, None, IN_SCOPE)
             inner.names[bind.name] = made.variable
             joins.append(made)
         where = self.expressions.condition(node.where, inner) if node.where is not None else None
@@ -344,7 +382,11 @@ class Rules:
             if not isinstance(amount.type, Int | Double | Unknown):
                 mistakes.wrong_type(self.report, amount.span, "an int or a double", amount.type, "what a view sums")
             if isinstance(amount.type, Double) and joins[0].relation != "feasible":
-                mistakes.bad_view(self.report, amount.span, "doubles can be summed over `feasible` only: their sum depends on the order")
+                mistakes.bad_view(
+                    self.report,
+                    amount.span,
+                    "doubles can be summed over `feasible` only: their sum depends on the order",
+                )
             type = amount.type
         for key in reversed(keys):
             type = Map(key.type, type)
@@ -354,7 +396,9 @@ class Rules:
         """A view reads its rows, the pod and what these name: not the node, not another view."""
         for part in walk(expr):
             if isinstance(part, Invoke) and part.function.stage > Stage.POD:
-                self._foreign(part.span, part.function.stage, f"`{part.function.name}`, which reads more than its arguments")
+                self._foreign(
+                    part.span, part.function.stage, f"`{part.function.name}`, which reads more than its arguments"
+                )
         for ref in references(expr):
             binding = ref.binding
             if binding.kind in (Kind.ROW, Kind.VARIABLE) or binding.stage <= Stage.POD:
@@ -373,20 +417,68 @@ class Rules:
             mistakes.view_reads_view(self.report, span, what)
 
 
-def _node_reference(value: Expr) -> Span:
-    ref = reads_root(value, "node")
-    return ref.span if ref else value.span
+def _is_broken(value: Expr) -> bool:
+    """A mistake elsewhere is why its type is not known."""
+    return any(isinstance(part.type, Unknown) for part in walk(value))
 
 
-def _is_empty_literal(node: tree.Expr) -> bool:
-    return isinstance(node, tree.ListLiteral | tree.MapLiteral)
+def names_in(node: tree.Function | tree.Const) -> set[str]:
+    """The names of other declarations that its expressions read: not its parameters, lets and variables."""
+    if isinstance(node, tree.Const):
+        return free_names(node.value, frozenset())
+    own = {parameter.name for parameter in node.parameters}
+    found: set[str] = set()
+    for let in node.lets:
+        found |= free_names(let.value, frozenset(own))
+        own.add(let.name)
+    return found | free_names(node.value, frozenset(own))
+
+
+def free_names(expr: tree.Expr, bound: frozenset[str]) -> set[str]:
+    """The names that an expression reads but does not bind; a call's name is another kind of name, and never bound."""
+    found: set[str] = set()
+    pending = [(expr, bound)]
+    while pending:
+        part, hidden = pending.pop()
+        match part:
+            case tree.Name(name=name) if name not in hidden:
+                found.add(name)
+            case tree.Call(name=name):
+                found.add(name)
+            case tree.Method(name=name, arguments=[*variables, body]) if name in MACROS:
+                names = {variable.name for variable in variables if isinstance(variable, tree.Name)}
+                pending += [(part.value, hidden), (body, hidden | names)]
+                continue
+        pending += [(child, hidden) for child in children(part)]
+    return found
+
+
+def _where_instead(node: tree.Statement, where: str) -> str:
+    """Where a misplaced statement belongs."""
+    match node:
+        case tree.View() if where == "`for`":
+            return "declare the view above, with one more `x in LIST` and one more key"
+        case tree.View() | tree.Param():
+            return "declare it at the top of the rule"
+        case tree.Deny() | tree.Stop() if "priority" in where or where == "`prescore`":
+            return "a priority only scores; say in a `predicate` which nodes are denied"
+        case tree.Deny() | tree.Stop() | tree.Fail() if where == "`normalize`":
+            return "`normalize` has `let`, `view` and `score` only"
+        case tree.Score() | tree.Normalize() if where in ("a predicate", "`collect`", "`prefilter`"):
+            return "a predicate only denies; give scores in a `priority`"
+        case tree.Block(keyword="collect"):
+            return "`collect` stands in a predicate or its `prefilter`, not in another block"
+        case tree.Block(keyword="prefilter" | "prescore" as keyword):
+            kind = "predicate" if keyword == "prefilter" else "priority"
+            return f"`{keyword}` stands at the top of a {kind}"
+    return ""
 
 
 def _word(node: tree.Statement) -> str:
     return f"`{node.keyword}`" if isinstance(node, tree.Block) else WORDS[type(node)]
 
 
-def _head(node: tree.Statement) -> Span:
+def head(node: tree.Statement) -> Span:
     """The keyword: what a diagnostic about the statement points at."""
     if isinstance(node, tree.Block | tree.Normalize):
         return node.keyword_span

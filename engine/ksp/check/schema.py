@@ -31,12 +31,43 @@ LABELS = Map(STRING, STRING)
 # The fields that a policy sees of the two types that hold more than the language shows.
 SHOWN: dict[str, frozenset[str]] = {
     "Pod": frozenset(
-        "metadata spec status name namespace uid labels annotations requests nonzeroRequests hostPorts requiredAffinity "
-        "preferredAffinity requiredAntiAffinity preferredAntiAffinity affinityError terminating node".split()
+        [
+            "metadata",
+            "spec",
+            "status",
+            "name",
+            "namespace",
+            "uid",
+            "labels",
+            "annotations",
+            "requests",
+            "nonzeroRequests",
+            "hostPorts",
+            "requiredAffinity",
+            "preferredAffinity",
+            "requiredAntiAffinity",
+            "preferredAntiAffinity",
+            "affinityError",
+            "terminating",
+            "node",
+        ]
     ),
     "Node": frozenset(
-        "metadata spec status name uid labels annotations allocatable requested nonzeroRequested podCount hostPorts "
-        "images".split()
+        [
+            "metadata",
+            "spec",
+            "status",
+            "name",
+            "uid",
+            "labels",
+            "annotations",
+            "allocatable",
+            "requested",
+            "nonzeroRequested",
+            "podCount",
+            "hostPorts",
+            "images",
+        ]
     ),
 }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ksp.check.schema import NODE, POD
 from ksp.check.typed import Binding, Function, Kind, Stage
 from ksp.check.types import UNKNOWN, List
+from ksp.syntax.recovery import ANY
 
 Named = Binding | Function
 
@@ -32,8 +33,12 @@ class Scope:
             scope = scope.parent
         return None
 
+    def forget(self, name: str) -> None:
+        """A declaration that has a mistake of its own: what reads the name is silent."""
+        self.broken |= {name}
+
     def is_broken(self, name: str) -> bool:
-        return name in self.broken or (self.parent is not None and self.parent.is_broken(name))
+        return name in self.broken or ANY in self.broken or (self.parent is not None and self.parent.is_broken(name))
 
     def hint(self, name: str) -> str:
         """Why a name that exists elsewhere is not known here."""

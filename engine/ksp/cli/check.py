@@ -22,8 +22,8 @@ from ksp.source.render import in_order, render_github, render_json, render_text
 def check(ctx: click.Context, paths: tuple[str, ...], output_format: str, advice: bool | None) -> None:
     """Find all mistakes in policies.
 
-    Of a DIR every *.ksp below it is checked. Imports are looked for below the DIR, or below the folder of the FILE; what
-    they import is checked too. Exits 1 if there are errors; warnings and advice leave it at 0.
+    Of a DIR every *.ksp below it is checked. Imports are looked for below the DIR, or below the folder of the FILE, and
+    are checked too. Exits 1 if there are errors; warnings and advice leave it at 0.
     """
     checked = check_paths(paths)
     found = in_order([*checked.diagnostics, *_in_tests(checked.files)])
@@ -60,5 +60,6 @@ def _summary(files: int, found: Sequence[Diagnostic], hidden: int) -> str:
     ]
     if by_severity[Severity.ADVICE]:
         unseen = " (--advice shows it)" if hidden else ""
-        parts.append(f"{by_severity[Severity.ADVICE]:,} pieces of advice{unseen}")
+        pieces = counted(by_severity[Severity.ADVICE], "piece")
+        parts.append(f"{pieces} of advice{unseen}")
     return f"{counted(files, 'file')} checked: {', '.join(parts) or 'no mistakes'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,9 +84,8 @@ def _progress(attempts: Iterator[Attempt]) -> Iterator[str]:
         yield f"{max(again.values()):6.1f}  {tried}: no node"
 
 
-def _most_common(reasons: object) -> str:
+def _most_common(reasons: Mapping[str, int]) -> str:
     """What most nodes were denied for."""
-    assert isinstance(reasons, dict)
     return max(sorted(reasons), key=reasons.__getitem__, default="")
 
 

@@ -81,7 +81,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         said = f"{type(error).__name__}: {error}".partition("\n")[0]
         _say(f"internal error: {said}", FAULT)
-        return _say("this is a fault of ksp; please report it with the command and its input (KSP_DEBUG=1 shows where)", FAULT)
+        return _say("please report this with the command and its input; KSP_DEBUG=1 shows where it was", FAULT)
     return 0
 
 

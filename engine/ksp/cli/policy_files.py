@@ -44,7 +44,7 @@ class Checked:
 
 
 def check_paths(paths: Iterable[str]) -> Checked:
-    """Checks files, and all policies below folders. Imports are looked for below the folder, of a file below its own."""
+    """Checks files, and all policies below folders. Imports are looked for below the folder, or that of the file."""
     result = Checked()
     folders: dict[str, _Root] = {}
     for given in dict.fromkeys(paths):
@@ -86,7 +86,7 @@ def _check_file(path: Path, folders: dict[str, _Root], result: Checked) -> None:
 
 
 class _Root:
-    """Checks files of one origin. They share what they import, as long as that does not touch the limits of one file."""
+    """Checks files of one origin. They share what they import, as long as no file's limits can be touched by that."""
 
     def __init__(self, origin: Origin, folder: Path, prefix: str = "") -> None:
         self.origin = origin
@@ -101,7 +101,7 @@ class _Root:
         if any(d.code == "KSP0404" for d in found):
             self.checker = Checker(self.origin)
             found = self._diagnostics(key)
-        result.diagnostics += found
+        result.diagnostics += found if self.prefix else [d for d in found if _concerns_user(d)]
         module = self.checker.modules[self.prefix + key]
         if module is not None:
             result.files.append(PolicyFile(module, (self.folder / key).parent))
@@ -114,6 +114,11 @@ class _Root:
         before = len(self.checker.report.found)
         self.checker.check(self.prefix + key)
         return self.checker.report.found[before:]
+
+
+def _concerns_user(found: Diagnostic) -> bool:
+    """Warnings about the shipped library are not for those who import it."""
+    return found.severity is Severity.ERROR or not found.span.source.name.startswith(SHIPPED)
 
 
 def _unreadable(name: str, message: str) -> Diagnostic:

@@ -201,7 +201,9 @@ def _table(*heads: str, right: Sequence[str] = ()) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for head in heads:
         wrapped = head in ("why not", "pods placed on it", "each has")
-        table.add_column(head, justify="right" if head in right else "left", overflow="fold", ratio=1 if wrapped else None)
+        table.add_column(
+            head, justify="right" if head in right else "left", overflow="fold", ratio=1 if wrapped else None
+        )
     return table
 
 

@@ -27,7 +27,11 @@ def render(
             "leftAlone": outcome.count(Fate.LEFT_ALONE),
             "left": sum(record.left is not None for record in outcome.records),
         },
-        "decisions": {"count": outcome.decisions, "seconds": round(outcome.seconds, 6), "perSecond": round(outcome.rate, 1)},
+        "decisions": {
+            "count": outcome.decisions,
+            "seconds": round(outcome.seconds, 6),
+            "perSecond": round(outcome.rate, 1),
+        },
         "allocation": {
             name: {"requested": each.requested, "allocatable": each.allocatable, "peak": each.peak}
             for name, each in outcome.allocation.items()
@@ -35,7 +39,8 @@ def render(
         "pods": [_pod(record) for record in outcome.records],
         "nodes": [_node(node) for node in outcome.nodes],
         "invalid": [
-            {"file": error.file, "line": error.line, "field": error.field, "message": error.message} for error in invalid
+            {"file": error.file, "line": error.line, "field": error.field, "message": error.message}
+            for error in invalid
         ],
         "notes": list(notes),
     }

@@ -20,7 +20,7 @@ def rule(code: str | None) -> None:
         return
     wanted = _full(code)
     if wanted not in CATALOGUE:
-        near = get_close_matches(wanted, CATALOGUE, n=1, cutoff=0.7)
+        near = get_close_matches(wanted, CATALOGUE, n=1, cutoff=0.8)
         meant = f"did you mean `{near[0]}`?" if near else "`ksp rule` lists them all"
         raise click.UsageError(f"there is no diagnostic `{code}`: {meant}")
     click.echo(CATALOGUE[wanted].page, nl=False)

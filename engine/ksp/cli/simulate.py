@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -45,7 +45,7 @@ class _Input:
 
         if self.trace is not None:
             return of_trace(load_openb(self.trace, skip_invalid=self.skip_invalid))
-        read = load(self.paths, stdin=_stdin(), skip_invalid=self.skip_invalid)
+        read = load(self.paths, stdin=sys.stdin.buffer, skip_invalid=self.skip_invalid)
         return of_manifests(read, skip_invalid=self.skip_invalid)
 
 
@@ -59,13 +59,18 @@ class _Input:
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the dice that choose among equal nodes.")
 @click.option("--departures", is_flag=True, help="The trace's pods leave again at their time.")
 @click.option(
-    "--percentage-of-nodes-to-score", "percentage", type=click.IntRange(0, 100), metavar="N",
+    "--percentage-of-nodes-to-score",
+    "percentage",
+    type=click.IntRange(0, 100),
+    metavar="N",
     help="Instead of what the policy says; 0 adapts to the cluster's size.",
 )
 @click.option("--limit", type=click.IntRange(0), metavar="N", help="Only the first N pods.")
 @click.option("--skip-invalid", is_flag=True, help="Go on without what is not valid, and list it.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the report there.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the report there."
+)
 def simulate(
     paths: tuple[str, ...], openb: Path | None, policy: str | None, provider: str | None, seed: int, departures: bool,
     percentage: int | None, limit: int | None, skip_invalid: bool, output_format: str, output: Path | None,
@@ -87,16 +92,12 @@ def simulate(
     given = _Input(*_sources(paths, openb), skip_invalid, limit)
     profiles = chosen_profiles(policy or DEFAULT, provider, percentage)
     workload = given.workload()
-    cluster = VirtualCluster(
-        profiles, workload, SeededDice(seed), departures=departures, stopwatch=RunningStopwatch()
-    )
+    cluster = VirtualCluster(profiles, workload, SeededDice(seed), departures=departures, stopwatch=RunningStopwatch())
     for _ in with_progress(cluster.attempts(), len(workload.arrivals)):
         pass
     outcome = cluster.outcome()
     if output_format == "json":
-        text = render(
-            outcome, policy=policy or DEFAULT, seed=seed, invalid=workload.invalid, notes=workload.notes
-        )
+        text = render(outcome, policy=policy or DEFAULT, seed=seed, invalid=workload.invalid, notes=workload.notes)
         _write_text(text, output)
     else:
         _write(_report(outcome, workload), output)
@@ -121,10 +122,6 @@ def _check_output(output: Path | None) -> None:
     """Better now than after minutes of work."""
     if output is not None and not output.absolute().parent.is_dir():
         raise click.UsageError(f"there is no folder {output.parent} to write to")
-
-
-def _stdin() -> BinaryIO:
-    return click.get_binary_stream("stdin")
 
 
 def _refuse(message: str) -> NoReturn:

@@ -159,7 +159,8 @@ class Emitter:
             case At():
                 return self._at(expr, chain)
             case In(item=item, container=container):
-                return self._traced(expr, code.compare(self.expr(item, chain), ast.In(), self.expr(container, chain)))
+                operands = [self.expr(item, chain), self.expr(container, chain)]
+                return self._traced(expr, code.compare(operands[0], ast.In(), operands[1]), operands)
             case Op():
                 return self._op(expr, chain)
             case Logic(operator=operator, items=items):

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ksp.check.typed import Expr, Op, Rule
+from ksp.check.typed import Expr, In, Op, Rule
 from ksp.check.types import BYTES, CPU, Int, Type
 from ksp.compile.program import Predicate, compile_rule
 from ksp.compile.tables import Tables
@@ -18,6 +18,7 @@ from ksp.source.text import Span
 
 LONGEST = 60  # characters of a value
 UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
+MEBI = 1 << 20  # an amount of any resource that is whole in these is one of bytes, most likely
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,9 @@ class Observation:
     values: str
 
 
-def observed(rule: Rule, arguments: Mapping[str, object], pod: PodInfo, node: NodeInfo, tables: Tables) -> list[Observation]:
+def observed(
+    rule: Rule, arguments: Mapping[str, object], pod: PodInfo, node: NodeInfo, tables: Tables
+) -> list[Observation]:
     """The conditions of a predicate in the order in which they were looked at, for one pod and node, each once."""
     compiled = compile_rule(rule, traced=True)
     found: list[Observation] = []
@@ -52,6 +55,8 @@ def _values(expr: Expr, operands: Sequence[Any]) -> str:
         case Op(operator=operator, operands=(left, right)) if len(operands) == 2:
             kind = left.type if left.type in (Int(CPU), Int(BYTES)) else right.type
             return f"{shown(operands[0], kind)} {operator} {shown(operands[1], kind)}"
+        case In(item=item, container=container) if len(operands) == 2:
+            return f"{shown(operands[0], item.type)} in {shown(list(operands[1]), container.type)}"
     return ""
 
 
@@ -60,7 +65,7 @@ def shown(value: Any, type: Type) -> str:
     match value, type:
         case int(), Int(dimension) if dimension == CPU:
             return f"{value}m"
-        case int(), Int(dimension) if dimension == BYTES:
+        case int(), Int(dimension) if dimension == BYTES or (dimension is None and value % MEBI == 0):
             return next((f"{value // size}{unit}" for unit, size in UNITS if value and value % size == 0), str(value))
     text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

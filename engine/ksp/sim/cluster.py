@@ -26,7 +26,6 @@ from msgspec.structs import replace
 from ksp.compile.runtime import Denial
 from ksp.core.changes import Bind, DeletePod, Report, SetPod
 from ksp.core.cycle import Decision
-from ksp.core.queue import SchedulingQueue
 from ksp.core.scheduler import FINISHED, Scheduler, Step
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
@@ -60,7 +59,8 @@ class VirtualCluster:
         stopwatch: Stopwatch | None = None,
     ) -> None:  # fmt: skip
         self.now = 0.0
-        self.scheduler = Scheduler(profiles, dice, queue=SchedulingQueue(patience=math.inf))
+        self.scheduler = Scheduler(profiles, dice)
+        self.scheduler.queue.patience = math.inf
         self._stopwatch = stopwatch or StoppedStopwatch()
         self._records: dict[str, PodRecord] = {}
         self._placed: dict[str, PodInfo] = {}

@@ -113,7 +113,7 @@ class _Question:
             return ""
         if not isinstance(refused.answer, Denial):
             return f"the attempt fails: {failure_text(filtered, self.pod)}"
-        return f"{self._by(refused)} denies it: {_quoted(refused.answer.reasons)}"
+        return f"{self._denied(refused)}: {_quoted(refused.answer.reasons)}"
 
     def _denies(self, filtered: Filtered) -> str:
         refused = self._refused(filtered)
@@ -123,10 +123,10 @@ class _Question:
             return f"the attempt fails: {failure_text(filtered, self.pod)}"
         if self.expect.reason in refused.answer.reasons:
             return ""
-        return f"{self._by(refused)} denies it with another reason: {_quoted(refused.answer.reasons)}"
+        return f"{self._denied(refused)}, but with {_quoted(refused.answer.reasons)}"
 
-    def _by(self, refused: Refused) -> str:
-        return "it" if self.expect.rule is not None else refused.rule
+    def _denied(self, refused: Refused) -> str:
+        return "it is denied" if self.expect.rule is not None else f"it is denied by {refused.rule}"
 
     def _conditions(self, refused: Refused | None) -> Sequence[Observation]:
         """Those of the predicate that refused, or of the only one that was asked."""
@@ -161,8 +161,7 @@ class _Question:
             return f"the attempt fails: {decision.message}", ()
         refused = self._refused(decision.filtered)
         if refused is not None and isinstance(refused.answer, Denial):
-            said = f"{refused.rule} denies it: {_quoted(refused.answer.reasons)}"
-            return said, self._conditions(refused)
+            return f"{self._denied(refused)}: {_quoted(refused.answer.reasons)}", self._conditions(refused)
         return self._chosen(decision), ()
 
     def _chosen(self, decision: Decision) -> str:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ksp.check.typed import Test, TestObject
 from ksp.core.state import ClusterState
 from ksp.model.info import PodInfo
+from ksp.model.meta import ObjectMeta
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.policy.testing import amount_error, decoded, mistake, object_mistakes
@@ -43,7 +44,7 @@ class Scene:
             if isinstance(made, Node):
                 state.set_node(made)
             elif not isinstance(made, Pod):
-                metadata = made.metadata  # type: ignore[attr-defined] - all kinds of objects have it
+                metadata: ObjectMeta = getattr(made, "metadata")  # noqa: B009 - every kind has it, not every struct
                 state.set_object(KIND_OF[type(made)], metadata.namespace, metadata.name, made)
         for given in self.test.objects:
             made = self.objects[given.name]
@@ -60,19 +61,19 @@ class Scene:
 
 
 def scene_of(test: Test, folder: Path) -> tuple[Scene | None, list[Diagnostic]]:
-    """The scene of a test whose file lies in that folder, or what is wrong with its objects."""
+    """The scene of a test whose file lies in that folder, and what is wrong with its objects beyond what the checker
+    found; None if anything is."""
     mistakes = list(object_mistakes(test))
-    if mistakes:
-        return None, mistakes
     objects: dict[str, msgspec.Struct] = {}
     for given in test.objects:
         made = _from_file(given, folder) if given.path else decoded(given)
         if isinstance(made, Diagnostic):
             mistakes.append(made)
-        else:
+        elif made is not None:
             objects[given.name] = made
     mistakes += _same_node(test, objects)
-    return (None, mistakes) if mistakes else (Scene(test, objects), [])
+    complete = not mistakes and len(objects) == len(test.objects)
+    return (Scene(test, objects) if complete else None), mistakes
 
 
 def _from_file(given: TestObject, folder: Path) -> msgspec.Struct | Diagnostic:
@@ -86,8 +87,8 @@ def _from_file(given: TestObject, folder: Path) -> msgspec.Struct | Diagnostic:
         many = f"there are {len(found)} of the kind {given.kind}" if found else f"there is no {given.kind}"
         called = f", none of them called {given.name}" if found else ""
         return mistake(given, f"the fixture of `{given.name}`: {folder / given.path}: {many} in it{called}")
-    error = amount_error(chosen[0].value)
-    return mistake(given, f"the fixture of `{given.name}`: {chosen[0].file}: {error}") if error else chosen[0].value
+    wrong = amount_error(chosen[0].value)
+    return mistake(given, f"the fixture of `{given.name}`: {chosen[0].file}: {wrong}") if wrong else chosen[0].value
 
 
 def _same_node(test: Test, objects: Mapping[str, msgspec.Struct]) -> Iterator[Diagnostic]:

@@ -56,7 +56,9 @@ def of_manifests(manifests: Manifests, *, interval: float = 0.0, skip_invalid: b
     waiting = [pod for pod in pods if not pod.spec.node_name]
     cluster = [*_objects(manifests.objects), *map(SetPod, running)]
     arrivals = tuple(Arrival(pod, i * interval, None) for i, pod in enumerate(waiting))
-    return Workload(tuple(cluster), arrivals, (*manifests.invalid, *invalid), tuple(_notes(manifests, cluster, waiting)))
+    return Workload(
+        tuple(cluster), arrivals, (*manifests.invalid, *invalid), tuple(_notes(manifests, cluster, waiting))
+    )
 
 
 def _objects(objects: Iterable[Loaded]) -> Iterator[Change]:

@@ -1,0 +1,93 @@
+"""`ksp demo`: the examples are placed the same way every time, and what their comments say is so."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ksp.cli.demo import demo
+
+
+@cache
+def text() -> str:
+    result = CliRunner().invoke(demo, [])
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return result.stdout
+
+
+@cache
+def value(seed: int = 1) -> dict[str, Any]:
+    result = CliRunner().invoke(demo, ["--seed", str(seed), "--output-format", "json"])
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def placements() -> dict[str, str | None]:
+    return {pod["name"]: pod["node"] for pod in value()["pods"]}
+
+
+def placed(prefix: str) -> list[str]:
+    """The nodes of the placed pods whose names begin like that."""
+    return [node for name, node in placements().items() if name.startswith(prefix) and node]
+
+
+def test_progress_and_report() -> None:
+    lines = text().splitlines()
+    assert lines[0] == "78 pods for 17 nodes, by the rules of ksp:default.ksp (seed 1)"
+    assert sum(line.startswith(" ") and "shop/web-" in line and " general-" in line for line in lines) >= 14
+    assert "63 of 78 pods placed, 15 found no node" in text()
+
+
+def test_every_pod_without_a_node_is_explained() -> None:
+    waiting = [pod for pod in value()["pods"] if pod["node"] is None]
+    why = text().partition("Why the rest did not")[2].partition("Allocation")[0]
+    for pod in waiting:
+        assert pod["message"].startswith("0/17 nodes are available: ")
+        assert f"  {pod['namespace']}/{pod['name']}" in why
+
+
+def test_it_fits_100_columns_and_is_plain_in_a_pipe() -> None:
+    assert max(map(len, text().splitlines())) <= 100
+    assert "\x1b" not in text()
+
+
+def test_it_is_the_same_each_time_and_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = placements()
+    value.cache_clear()
+    assert placements() == first
+
+
+def test_another_seed_places_as_many() -> None:
+    other = value(seed=2)
+    assert other["counts"] == value()["counts"]
+    assert [pod["node"] for pod in other["pods"]] != [pod["node"] for pod in value()["pods"]]
+
+
+def test_the_comments_of_the_examples_are_true() -> None:
+    assert Counter(placed("etl-")) == {"spot-a1": 4, "spot-b1": 4, "spot-c1": 4}
+    assert set(placed("report-")) == {"large-a1"}
+    assert len(set(placed("cache-"))) == 5
+    assert set(placed("cache-")) <= {*placed("api-"), "general-a1", "general-b1", "general-a2"}
+    assert Counter(node.split("-")[1][0] for node in placed("lease-")) == {"a": 1, "b": 1, "c": 1}
+    assert sorted(placed("postgres-")) == ["db-a1", "db-b1"]
+    assert len(placed("edge-proxy-")) == 2
+    assert placements()["log-agent-general-b2"] == "general-b2"
+    assert placed("train-large-") == ["gpu-b1"]
+    assert placed("train-small-").count("gpu-b1") == 2
+    assert "large-b1" not in placements().values()
+
+
+@pytest.mark.parametrize(
+    "name", ["monolith", "in-memory", "notebook", "tape-reader", "zone-d", "ledger-sidekick", "pinned", "train-huge"]
+)
+def test_misfits_do_not_fit(name: str) -> None:
+    assert placements()[name] is None

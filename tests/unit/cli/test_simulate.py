@@ -1,0 +1,254 @@
+"""`ksp simulate`: reports, JSON, invalid input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ksp.cli.simulate import simulate
+
+NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}}
+"""
+PODS = """
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: v1, kind: Pod, metadata: {name: fits}, spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: big}, spec: {containers: [{name: c, resources: {requests: {cpu: 8}}}]}}
+"""
+SENTENCE = "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def run(*arguments: object, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(simulate, [str(argument) for argument in arguments], input=stdin)
+
+
+def as_json(*arguments: object, stdin: str | None = None) -> dict[str, Any]:
+    result = run(*arguments, "--output-format", "json", stdin=stdin)
+    assert result.exit_code == 0, result.output
+    value: dict[str, Any] = json.loads(result.stdout)
+    return value
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "nodes.yaml").write_text(NODE)
+    (tmp_path / "pods.yaml").write_text(PODS)
+    return tmp_path
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    rows = "".join(f"p{i},1000,1024,{i % 2},0,,BE,Running,{i},{i + 50},{i}\n" for i in range(150))
+    columns = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time"
+    (tmp_path / "nodes.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,0,\nn1,64000,262144,8,T4\n")
+    (tmp_path / "pods.csv").write_text(f"{columns},scheduled_time\n{rows}")
+    return tmp_path
+
+
+# ---- reports
+
+
+def test_a_report_says_where_and_why_not(folder: Path) -> None:
+    result = run(folder)
+    assert result.exit_code == 0
+    assert any(line.split() == ["default/fits", "n1"] for line in result.stdout.splitlines())
+    assert any(line.split() == ["default/big", "-"] for line in result.stdout.splitlines())
+    assert SENTENCE in result.stdout
+    assert "1 of 2 pods placed, 1 found no node" in result.stdout
+    assert any(line.split() == ["cpu", "1", "2", "50.0", "%"] for line in result.stdout.splitlines())
+
+
+def test_in_a_pipe_it_is_quiet_and_plain(folder: Path) -> None:
+    result = run(folder)
+    assert result.stderr == ""
+    assert "\x1b" not in result.stdout
+    assert all(len(line) <= 100 and line == line.rstrip() for line in result.stdout.splitlines())
+
+
+def test_json_holds_all_of_it(folder: Path) -> None:
+    value = as_json(folder)
+    fits, big = value["pods"]
+    assert (fits["name"], fits["node"], fits["fate"], fits["message"]) == ("fits", "n1", "placed", "")
+    assert (big["node"], big["fate"], big["message"], big["attempts"]) == (None, "waiting", SENTENCE, 2)
+    assert big["reasons"] == {"Insufficient cpu": 1}
+    assert value["allocation"]["cpu"] == {"requested": 1000, "allocatable": 2000, "peak": 1000}
+    assert value["nodes"][0]["requested"]["cpu"] == 1000
+    assert value["counts"]["placed"] == 1
+    assert value["decisions"]["count"] == 3
+    assert value["policy"] == "ksp:default.ksp"
+
+
+def test_a_report_goes_to_a_file(folder: Path, tmp_path: Path) -> None:
+    for output_format, beginning in (("text", "\nWhere the pods went\n"), ("json", "{\n")):
+        output = tmp_path / output_format
+        result = run(folder, "--output", output, "--output-format", output_format)
+        assert (result.exit_code, result.output) == (0, "")
+        assert output.read_text().startswith(beginning)
+
+
+def test_an_output_that_cannot_be_written_is_told_at_once(folder: Path) -> None:
+    result = run(folder, "--output", folder / "missing" / "report")
+    assert result.exit_code == 2
+    assert "missing" in result.output
+
+
+def test_standard_input() -> None:
+    assert as_json("-", stdin=NODE + "---" + PODS)["counts"]["placed"] == 1
+
+
+def test_a_name_cannot_drive_the_terminal(folder: Path) -> None:
+    (folder / "pods.yaml").write_text(PODS.replace("name: big", r'name: "big\e[31m[red]"'))
+    result = run(folder)
+    assert "\x1b" not in result.stdout
+    assert "default/big<U+001B>[31m[red]" in result.stdout
+
+
+def test_a_pod_whose_amounts_cannot_be_read_waits_and_others_go_on(folder: Path) -> None:
+    (folder / "pods.yaml").write_text(PODS.replace("cpu: 8", "cpu: lots"))
+    fits, big = as_json(folder)["pods"]
+    assert fits["node"] == "n1"
+    assert big["fate"] == "waiting"
+    assert "lots" in big["message"]
+
+
+# ---- options
+
+
+def test_limit(folder: Path) -> None:
+    assert [pod["name"] for pod in as_json(folder, "--limit", 1)["pods"]] == ["fits"]
+
+
+def test_a_policy_of_ones_own(folder: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "own.ksp"
+    policy.write_text(
+        'predicate Closed { deny "closed today" when true }\n'
+        "provider Own { predicates { Closed } priorities {} }\n"
+        "provider Open { predicates {} priorities {} }\n"
+    )
+    assert [pod["message"] for pod in as_json(folder, "--policy", policy, "--provider", "Own")["pods"]] == [
+        "0/1 nodes are available: 1 closed today."
+    ] * 2
+    assert as_json(folder, "--policy", policy, "--provider", "Open")["counts"]["placed"] == 2
+    missing = run(folder, "--policy", policy)
+    assert missing.exit_code == 2
+    assert "--provider (Own, Open)" in missing.output
+
+
+def test_a_provider_that_is_not_there(folder: Path) -> None:
+    result = run(folder, "--provider", "DefaultProvidr")
+    assert result.exit_code == 2
+    assert "DefaultProvider" in result.output
+
+
+def test_a_policy_with_errors_starts_nothing(folder: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "bad.ksp"
+    policy.write_text('predicate A { deny "x" when nod.name == "" }\npredicate B { deny "y" when 1 }\n')
+    result = run(folder, "--policy", policy)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.count("error[KSP") == 2
+    assert f"{policy}:1:" in result.stderr
+
+
+def test_a_percentage_of_nodes_to_score(folder: Path) -> None:
+    assert as_json(folder, "--percentage-of-nodes-to-score", 0)["counts"]["placed"] == 1
+    assert run(folder, "--percentage-of-nodes-to-score", 101).exit_code == 2
+
+
+# ---- invalid input
+
+
+def test_invalid_input_names_file_line_and_field(folder: Path) -> None:
+    (folder / "pods.yaml").write_text(
+        PODS.replace("containers: [{name: c, resources: {requests: {cpu: 8}}}]", "containers: 7")
+    )
+    result = run(folder)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{folder / 'pods.yaml'}:6: spec.containers: " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_skip_invalid_goes_on_and_lists_it(folder: Path) -> None:
+    (folder / "pods.yaml").write_text(
+        PODS.replace("containers: [{name: c, resources: {requests: {cpu: 8}}}]", "containers: 7")
+    )
+    result = run(folder, "--skip-invalid")
+    assert result.exit_code == 0
+    assert "1 of 1 pod placed" in result.stdout
+    assert "Left out, not valid (1)" in result.stdout
+    (error,) = as_json(folder, "--skip-invalid")["invalid"]
+    assert (error["file"], error["line"], error["field"]) == (str(folder / "pods.yaml"), 6, "spec.containers")
+
+
+@pytest.mark.parametrize("content", ["{", "a: [", "\0", "kind: Pod\n", "- 1\n", "kind: Pod\nmetadata: 3\n"])
+def test_what_is_no_manifest(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_text(content)
+    result = run(file)
+    assert result.exit_code == 1
+    assert str(file) in result.stderr
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    result = run(tmp_path / "gone.yaml")
+    assert result.exit_code == 1
+    assert "gone.yaml" in result.stderr
+
+
+def test_nothing_to_schedule(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    result = run(tmp_path / "empty.yaml")
+    assert result.exit_code == 1
+    assert "no nodes and no pods" in result.stderr
+
+
+def test_no_path() -> None:
+    assert run().exit_code == 2
+
+
+# ---- traces
+
+
+def test_a_trace_by_name_and_by_its_folder(trace: Path) -> None:
+    for arguments in ((trace,), ("--openb", trace)):
+        value = as_json(*arguments)
+        assert value["counts"] | {"placed": 0, "waiting": 0} == {
+            "nodes": 2, "running": 0, "pods": 150, "placed": 0, "waiting": 0, "leftAlone": 0, "left": 0,
+        }  # fmt: skip
+        assert value["allocation"]["nvidia.com/gpu"]["requested"] == 8
+
+
+def test_departures_make_room(trace: Path) -> None:
+    stay, leave = as_json(trace), as_json(trace, "--departures")
+    assert leave["counts"]["left"] == 150
+    assert leave["counts"]["placed"] > stay["counts"]["placed"]
+    assert leave["allocation"]["cpu"]["requested"] == 0
+    assert leave["allocation"]["cpu"]["peak"] > 0
+
+
+def test_a_large_run_is_summed_up(trace: Path) -> None:
+    text = run(trace).stdout
+    assert "64 cpu, 256 GiB, 8 nvidia.com/gpu" in text
+    assert "Insufficient nvidia.com/gpu" in text
+    assert "default/p149" not in text
+
+
+def test_a_trace_row_that_is_not_valid(trace: Path) -> None:
+    pods = trace / "pods.csv"
+    pods.write_text(pods.read_text().replace("p3,1000", "p3,many"))
+    result = run(trace)
+    assert result.exit_code == 1
+    assert f"{pods}:5: cpu_milli: " in result.stderr
+    assert as_json(trace, "--skip-invalid")["counts"]["pods"] == 149
+
+
+def test_a_trace_and_manifests_do_not_mix(trace: Path) -> None:
+    assert run("--openb", trace, trace).exit_code == 2

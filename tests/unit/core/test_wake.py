@@ -1,0 +1,243 @@
+"""Which changes wake which pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.unit.core.scheduling import anti_affinity, node, pod, scheduler, stepped
+
+from ksp.core.changes import Change, DeleteObject, DeletePod, SetNode, SetObject, SetPod
+from ksp.core.node_order import ZONE
+from ksp.core.queue import Place
+from ksp.core.scheduler import Scheduler
+from ksp.core.state import CLUSTER_KINDS, NAMESPACED_KINDS
+from ksp.core.wake import node_events, object_event
+from ksp.model.apps import Service
+from ksp.model.decode import convert
+from ksp.model.info import NodeInfo
+from ksp.model.node import Node
+from ksp.model.storage import PersistentVolumeClaim, StorageClass
+
+WEB = {"app": "web"}
+TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+LATER = 5.0  # after the first backoff, before the end of patience
+
+
+# ---- what of a node changed
+
+WAS: dict[str, Any] = {
+    "metadata": {"name": "n", "labels": {"a": "1"}, "annotations": {"b": "1"}},
+    "spec": {},
+    "status": {"allocatable": {"cpu": "1"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "events"),
+    [
+        ({}, set()),
+        ({"metadata": {"name": "n", "labels": {"a": "2"}, "annotations": {"b": "1"}}}, {"NodeLabel"}),
+        ({"metadata": {"name": "n", "labels": {"a": "1"}, "annotations": {}}}, {"NodeUpdate"}),
+        ({"metadata": {**WAS["metadata"], "resourceVersion": "2"}}, set()),
+        ({"spec": {"taints": [TAINT]}}, {"NodeTaint"}),
+        ({"spec": {"unschedulable": True}}, {"NodeTaint"}),
+        ({"status": {"allocatable": {"cpu": "2"}}}, {"NodeAllocatable"}),
+        ({"status": {"allocatable": {"cpu": "1"}, "capacity": {"cpu": "9"}}}, set()),
+        ({"status": {"allocatable": {"cpu": "1"}, "conditions": [{"type": "Ready", "status": "True"}]}}, set()),
+        ({"status": {"allocatable": {"cpu": "1"}, "images": [{"names": ["x"], "sizeBytes": 1}]}}, {"NodeUpdate"}),
+        ({"spec": {"taints": [TAINT]}, "status": {}}, {"NodeTaint", "NodeAllocatable"}),
+    ],
+)
+def test_the_events_are_those_parts_of_the_node_that_differ(change: dict[str, Any], events: set[str]) -> None:
+    old = NodeInfo.of(convert(Node, WAS))
+    assert node_events(old, convert(Node, {**WAS, **change})) == events
+
+
+def test_every_kind_of_object_has_its_events() -> None:
+    events = {object_event(kind, "Add") for kind in NAMESPACED_KINDS | CLUSTER_KINDS}
+    assert len(events) == len(NAMESPACED_KINDS | CLUSTER_KINDS)
+    assert object_event("persistentVolumes", "Update") == "PersistentVolumeUpdate"
+    assert object_event("csiNodes", "Delete") == "CSINodeDelete"
+
+
+# ---- whom it wakes
+
+
+def placed(name: str, **fields: Any) -> Change:
+    return SetPod(pod(name, on="n", **fields))
+
+
+def service(name: str) -> Change:
+    return SetObject("services", "default", name, Service())
+
+
+EVENTS: dict[str, Callable[[], Change]] = {
+    "pod add": lambda: placed("new", requests={"cpu": "1m"}),
+    "pod update": lambda: placed("runs", requests={"cpu": "4"}, labels={"app": "web", "x": "y"}),
+    "pod delete": lambda: DeletePod("runs"),
+    "node add": lambda: SetNode(node("m", zone="z", taints=[TAINT])),
+    "node label": lambda: SetNode(node("n", zone="z", labels={"x": "y"}, taints=[TAINT])),
+    "node taint": lambda: SetNode(node("n", zone="z", taints=[TAINT, {"key": "b", "effect": "NoSchedule"}])),
+    "node allocatable": lambda: SetNode(node("n", zone="z", cpu="4500m", taints=[TAINT])),
+    "node condition": lambda: SetNode(node("n", zone="z", taints=[TAINT], conditions=[{"type": "Ready"}])),
+    "service": lambda: service("s"),
+    "claim": lambda: SetObject("persistentVolumeClaims", "default", "x", PersistentVolumeClaim()),
+}
+TOLERANT = [{"key": "gpu", "operator": "Exists"}]
+
+
+# What a pod waits for: the rule that denies it, the pod, and the events that wake it. All else leaves it asleep.
+DENIED: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "PodFitsResources": (
+        {"requests": {"cpu": "3"}, "tolerations": TOLERANT},
+        {"pod delete", "node add", "node allocatable"},
+    ),
+    "PodToleratesNodeTaints": ({"requests": {"memory": "0"}}, {"node taint", "node add"}),
+    "MatchNodeSelector": (
+        {"requests": {"memory": "0"}, "tolerations": TOLERANT, "nodeSelector": {"disk": "ssd"}},
+        {"node label", "node add"},
+    ),
+    "PodFitsHostPorts": (
+        {
+            "requests": {},
+            "tolerations": TOLERANT,
+            "containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}],
+        },
+        {"pod delete", "node add"},
+    ),
+    "MatchInterPodAffinity": (
+        {"requests": {"memory": "0"}, "tolerations": TOLERANT, "affinity": anti_affinity("web")},
+        {"pod add", "pod update", "pod delete", "node label", "node add"},
+    ),
+}
+
+
+def asleep(rule: str) -> Scheduler:
+    """A scheduler in which the rule denied the pod `p`, and nothing else did."""
+    subject = scheduler()
+    subject.on(SetNode(node("n", zone="z", taints=[TAINT])), 0.0)
+    subject.on(
+        placed(
+            "runs",
+            requests={"cpu": "4"},
+            labels=WEB,
+            containers=[
+                {
+                    "name": "c",
+                    "resources": {"requests": {"cpu": "4"}},
+                    "ports": [{"containerPort": 80, "hostPort": 80}],
+                }
+            ],
+        ),
+        0.0,
+    )
+    subject.on(SetPod(pod("p", **DENIED[rule][0])), 0.0)
+    return subject
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("rule", DENIED)
+def test_an_unschedulable_pod_wakes_for_what_its_rule_reads_and_nothing_else(rule: str, event: str) -> None:
+    subject = asleep(rule)
+    assert stepped(subject).decision.denied_by == {rule}
+    assert subject.queue.pending()["unschedulable"] == 1
+    subject.on(EVENTS[event](), LATER)
+    assert subject.queue.pending()["active"] == (event in DENIED[rule][1])
+
+
+@pytest.mark.parametrize(
+    ("change", "wakes"),
+    [
+        (DeletePod("runs"), True),
+        (SetPod(pod("another", on="c", labels=WEB)), True),
+        (SetNode(node("d", zone="y", labels={"rack": "r"})), True),
+        (SetNode(node("c", zone="y", labels={"rack": "s"})), True),
+        (SetObject("services", "default", "s", Service()), True),
+        (SetObject("storageClasses", "", "s", StorageClass()), False),
+    ],
+    ids=["pod delete", "pod add", "node add", "node label", "service", "class"],
+)
+def test_a_pod_that_must_spread_wakes_for_pods_nodes_and_owners(change: Change, wakes: bool) -> None:
+    """Zone z is fuller than y, rack r fuller than s; the node of the emptier zone is in the fuller rack."""
+    subject = scheduler()
+    for name, zone, rack in (("a", "z", "r"), ("b", "z", "s"), ("c", "y", "r")):
+        subject.on(SetNode(node(name, zone=zone, labels={"rack": rack})), 0.0)
+    subject.on(SetPod(pod("runs", on="a", labels=WEB)), 0.0)
+    keep_even = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": WEB}}
+    spread = [{**keep_even, "topologyKey": key} for key in (ZONE, "rack")]
+    subject.on(SetPod(pod("p", labels=WEB, topologySpreadConstraints=spread)), 0.0)
+    assert stepped(subject).decision.denied_by == {"EvenPodsSpread"}
+    subject.on(change, LATER)
+    assert subject.queue.pending()["active"] == wakes
+
+
+def test_one_of_several_rules_is_enough() -> None:
+    """Two nodes, refused for different reasons: what can help either wakes the pod."""
+    subject = scheduler()
+    subject.on(SetNode(node("tainted", taints=[TAINT])), 0.0)
+    subject.on(SetNode(node("small", cpu="1")), 0.0)
+    subject.on(SetPod(pod("p", requests={"cpu": "2"})), 0.0)
+    assert stepped(subject).decision.denied_by == {"PodToleratesNodeTaints", "PodFitsResources"}
+    subject.on(SetNode(node("small", cpu="1", labels={"x": "y"})), LATER)
+    assert subject.queue.pending()["unschedulable"] == 1
+    subject.on(SetNode(node("tainted")), LATER)
+    assert subject.queue.pending()["active"] == 1
+
+
+def test_an_object_that_is_removed_wakes_those_that_read_its_kind() -> None:
+    subject = asleep("MatchInterPodAffinity")
+    subject.on(service("s"), 0.0)
+    stepped(subject)
+    subject.on(DeleteObject("services", "default", "s"), LATER)
+    subject.on(DeleteObject("services", "default", "never there"), LATER)
+    assert subject.queue.pending() == {"active": 0, "backoff": 0, "unschedulable": 1}
+
+
+def test_a_pod_that_nothing_denied_wakes_for_anything() -> None:
+    subject = scheduler()
+    subject.on(SetNode(node("n")), 0.0)
+    subject.on(SetPod(pod("p")), 0.0)
+    queued = subject.queue.pop(0.0)
+    assert queued is not None
+    subject.queue.fail(queued, 0.0, frozenset())
+    subject.on(service("s"), LATER)
+    assert queued.place is Place.ACTIVE
+
+
+def test_a_rule_that_is_not_known_counts_as_helped() -> None:
+    subject = scheduler()
+    subject.on(SetPod(pod("p")), 0.0)
+    queued = subject.queue.pop(0.0)
+    assert queued is not None
+    queued.unschedulable_by = frozenset({"RuleOfAnotherPolicy"})
+    assert subject.wake.may_help(queued, frozenset({"NodeLabel"}))
+
+
+def test_a_woken_pod_backs_off_first() -> None:
+    subject = asleep("PodFitsResources")
+    stepped(subject)
+    subject.on(DeletePod("runs"), 0.5)
+    assert subject.queue.pending() == {"active": 0, "backoff": 1, "unschedulable": 0}
+    assert subject.next_deadline(0.5) == 1.0
+    assert subject.step(0.9) is None
+    assert stepped(subject, 1.0).decision.node == "n"
+
+
+def test_who_is_not_woken_is_tried_again_after_a_minute() -> None:
+    subject = asleep("PodToleratesNodeTaints")
+    stepped(subject)
+    subject.on(DeletePod("runs"), LATER)
+    assert subject.next_deadline(LATER) == 60.0
+    assert subject.step(59.9) is None
+    assert stepped(subject, 60.0).attempt == 2
+
+
+def test_an_event_in_flight_makes_the_pod_try_again() -> None:
+    """The change may be what the attempt lacked, and its failure is not known yet."""
+    subject = asleep("PodFitsResources")
+    queued = subject.queue.pop(0.0)
+    assert queued is not None
+    subject.on(DeletePod("runs"), 0.0)
+    assert subject.queue.fail(queued, 0.0, frozenset({"PodFitsResources"})) is Place.BACKOFF
