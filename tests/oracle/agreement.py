@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.oracle import rules
+from tests.oracle.clusters import Scenario, seen
+from tests.oracle.interpret import Cluster
+
 from ksp.check.typed import Rule
 from ksp.compile.program import BoundPredicate, BoundPriority, CompiledRule, compile_rule
 from ksp.compile.runtime import Denial, Failure
 from ksp.compile.tables import Tables
 from ksp.core.state import ClusterState
 from ksp.model.info import PodInfo
-from tests.oracle import rules
-from tests.oracle.clusters import Scenario, seen
-from tests.oracle.interpret import Cluster
 
 
 def untraced(_site: int, value: Any, *_operands: Any) -> Any:

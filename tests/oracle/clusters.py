@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.oracle.chooser import Chooser
+from tests.oracle.interpret import Cluster
 
 from ksp.core.state import ClusterState
 from ksp.model.apps import ReplicaSet, Service
@@ -18,8 +20,6 @@ from ksp.model.info import PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from tests.oracle.chooser import Chooser
-from tests.oracle.interpret import Cluster
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

@@ -1,8 +1,8 @@
 """Random well-typed expressions of the language, as text.
 
-A type is a name (`int`, `string`, `Taint`), or `("list", T)`, or `("map", K, V)`. A `Writer` knows the names in scope with
-their types and stages, and writes an expression of a wanted type from them; `most` bounds the stage of what it may read.
-Names with dimensions are used in whole sentences only (`QUANTITIES`), so that an `int` here is a plain one.
+A type is a name (`int`, `string`, `Taint`), or `("list", T)`, or `("map", K, V)`. A `Writer` knows the names in scope
+with their types and stages, and writes an expression of a wanted type from them; `most` bounds the stage of what it may
+read. Quantities stand in whole conditions only (see `PARTS`), so that every `int` here is a plain one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ PARTS: dict[Kind, list[tuple[Kind, str]]] = {
     "string": [
         ("Pod", "{}.name"), ("Pod", "{}.namespace"), ("Pod", "{}.spec.nodeName"), ("Pod", "{}.affinityError"),
         ("Node", "{}.name"), ("Taint", "{}.key"), ("Taint", "{}.effect"), ("Toleration", "{}.key"),
-        ("Toleration", "{}.operator"), ("Container", "{}.image"), ("HostPort", "{}.ip"), ("AffinityTerm", "{}.topologyKey"),
+        ("Toleration", "{}.operator"), ("Container", "{}.image"), ("HostPort", "{}.ip"),
+        ("AffinityTerm", "{}.topologyKey"),
         ("TopologySpreadConstraint", "{}.topologyKey"), ("TopologySpreadConstraint", "{}.whenUnsatisfiable"),
         ("Service", "{}.name"), ("LabelSelector", "{}.error"), ("ResourceSpec", "{}.name"),
     ],
@@ -45,9 +46,13 @@ PARTS: dict[Kind, list[tuple[Kind, str]]] = {
     ],
     "Node": [("Pod", "{}.node")],
     "LabelSelector": [("TopologySpreadConstraint", "{}.labelSelector"), ("AffinityTerm", "{}.selector")],
-    STRINGS: [("AffinityTerm", "{}.namespaces"), (LABELS, "{}.keys()"), (AMOUNTS, "{}.keys()"), (LABELS, "{}.values()")],
+    STRINGS: [
+        ("AffinityTerm", "{}.namespaces"), (LABELS, "{}.keys()"), (AMOUNTS, "{}.keys()"), (LABELS, "{}.values()"),
+    ],
     INTS: [(AMOUNTS, "{}.values()")],
-    LABELS: [("Pod", "{}.labels"), ("Node", "{}.labels"), ("Pod", "{}.spec.nodeSelector"), ("Service", "{}.spec.selector")],
+    LABELS: [
+        ("Pod", "{}.labels"), ("Node", "{}.labels"), ("Pod", "{}.spec.nodeSelector"), ("Service", "{}.spec.selector"),
+    ],
     AMOUNTS: [
         ("Pod", "{}.requests"), ("Pod", "{}.nonzeroRequests"), ("Node", "{}.allocatable"), ("Node", "{}.requested"),
         ("Container", "{}.resources.requests"),
@@ -81,7 +86,8 @@ INT_LITERALS = (
     "4611686018427387904",
 )
 STRING_LITERALS = (
-    '"web"', '""', '"app"', '"a"', '"default"', '"topology.kubernetes.io/zone"', '"kubernetes.io/hostname"', '"NoSchedule"',
+    '"web"', '""', '"app"', '"a"', '"default"', '"topology.kubernetes.io/zone"', '"kubernetes.io/hostname"',
+    '"NoSchedule"',
     '"cpu"', '"a,b"', '"é✓𝄞"', r'"\n\""', 'r"\\d"', '"5"', '" x "', '"n1"',
 )  # fmt: skip
 KEY_LITERALS = tuple(text for text in STRING_LITERALS if text != '"cpu"')  # it has a dimension in a resource list
@@ -268,7 +274,8 @@ class Writer:
             case 0:
                 return f"(-{self.varying('int', d)})"
             case 1:
-                return f"({self.varying('int', d)} {self.choose.pick(('/', '%'))} {self.choose.pick(('7', '-3', '1', '-1'))})"
+                divisor = self.choose.pick(("7", "-3", "1", "-1"))
+                return f"({self.varying('int', d)} {self.choose.pick(('/', '%'))} {divisor})"
             case 2:
                 return f"({self.expr('int', d)} {self.choose.pick(('+', '-', '*'))} {self.varying('int', d)})"
         return f"({self.varying('int', d)} {self.choose.pick(('+', '-', '*'))} {self.expr('int', d)})"
@@ -337,7 +344,8 @@ class Writer:
             case 2:
                 return f"{self.expr('Toleration', d)}.tolerates({self.expr('Taint', d)})"
             case 3:
-                return f"{self.expr('Toleration', d)}.tolerates({{key: {self.expr('string', d)}, 'effect': \"NoSchedule\"}})"
+                taint = f"{{key: {self.expr('string', d)}, 'effect': \"NoSchedule\"}}"
+                return f"{self.expr('Toleration', d)}.tolerates({taint})"
             case 4 if self.has("Pod"):
                 return f"{self.expr('AffinityTerm', d)}.matches({self.expr('Pod', 0)})"
             case 5:
@@ -385,7 +393,7 @@ class Writer:
                 lambda d: f"[{', '.join(self.expr(item, d) for _ in range(self.choose.number(1, 3)))}]",
             ]
         if item == "string":
-            options.append(lambda d: f"{self.short('string')}.split({self.choose.pick(STRING_LITERALS)})")
+            options.append(lambda _: f"{self.short('string')}.split({self.choose.pick(STRING_LITERALS)})")
         return options
 
     def filtered(self, kind: Kind, depth: int) -> str:

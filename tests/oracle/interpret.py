@@ -44,7 +44,7 @@ from ksp.model.quantity import QuantityError
 from ksp.model.requests import amount
 
 Names = Mapping[Binding, Any]
-BITS = 64
+MODULUS = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class World:
 
 def wrapped(n: int) -> int:
     """The low 64 bits, as a signed number."""
-    low = n % 2**BITS
-    return low - 2**BITS if low >= 2 ** (BITS - 1) else low
+    low = n % MODULUS
+    return low - MODULUS if low >= MODULUS // 2 else low
 
 
 def divided(a: int, b: int) -> int:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from tests.oracle.interpret import Cluster, Names, World, divided, entries, evaluate, wrapped
+
 from ksp.check.typed import Binding, Collect, Deny, Fail, For, Let, Rule, Statement, Stop
 from ksp.compile.zeros import zero_of
 from ksp.model.info import NodeInfo, PodInfo
-from tests.oracle.interpret import Cluster, Names, World, divided, entries, evaluate, wrapped
 
 Denied = tuple[Literal["deny"], bool, tuple[str, ...]]
 Failed = tuple[Literal["fail"], str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ksp.check import mistakes
-from ksp.check.limits import expressions
+from ksp.check.parts import expressions
 from ksp.check.report import Report
 from ksp.check.stages import children, stage_of
 from ksp.check.typed import (

@@ -2,8 +2,8 @@
 
 A shape is how many items a value has, and the shape of an item. What comes from the API has usual sizes (below); what
 is made of it has sums and products of them, bounded by `LARGEST`. The cost is a sum of products of named sizes, such as
-`taints * tolerations`; constants are left out. What a rule repeats over lists that it makes itself has no such name: it is
-counted in steps, bounded by `STEPS`.
+`taints * tolerations`; constants are left out. What a rule repeats over lists that it makes itself has no such name: it
+is counted in steps, bounded by `STEPS`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ksp.check import mistakes
+from ksp.check.parts import statement_expressions
 from ksp.check.report import Report
 from ksp.check.typed import (
     Apply,
@@ -167,8 +168,6 @@ class Analysis:
                 return cost | times(shape.label, inner)
             case Collect(body=body):
                 return self._statements(body)
-        from ksp.check.limits import statement_expressions  # noqa: PLC0415 - limits stands on this module
-
         total: Cost = FREE
         for expr in statement_expressions(statement):
             total |= self.expr(expr)[1]
@@ -252,10 +251,10 @@ class Analysis:
                 return self._comprehend(expr)
             case ListOf(items=items):
                 shapes = [self.expr(item) for item in items]
-                item = ONE
+                largest = ONE
                 for shape, _ in shapes:
-                    item = larger(item, shape)
-                return Shape(len(items), item), frozenset().union(*(c for _, c in shapes))
+                    largest = larger(largest, shape)
+                return Shape(len(items), largest), frozenset().union(*(c for _, c in shapes))
             case MapOf(entries=entries):
                 return usual(expr.type, ""), self._all(part for entry in entries for part in entry)
             case StructOf(fields=fields):

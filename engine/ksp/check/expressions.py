@@ -430,8 +430,9 @@ class Expressions:
                 mistakes.wrong_operands(self.report, node.span, node.operator, [left.type, right.type])
         elif ordered and not isinstance(left.type, Int | Double | String | Bool):
             mistakes.wrong_operands(self.report, node.span, node.operator, [left.type, right.type])
-        elif node.operator == "!=" and (absent := absent_key(left, known) or absent_key(right, known)):
-            if isinstance(absent.type, String):
+        elif node.operator == "!=":
+            absent = absent_key(left, known) or absent_key(right, known)
+            if absent is not None and isinstance(absent.type, String):
                 mistakes.maybe_absent(self.report, node.span, "`!=`")
         return BOOL
 

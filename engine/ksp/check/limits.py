@@ -1,33 +1,25 @@
-"""How large a policy may be once its functions are put in, and what it may cost: decided before anything is compiled.
+"""How large a policy may be once its functions are put in, and what it may cost: decided before it is compiled.
 
 Sizes are counted over the typed tree with each `fn` in the place of its call and each `let` and `const` in the place of
-its name, without building that tree: what a name adds was counted when it was declared, so that no count goes deeper than
-one declaration.
+its name, without building that tree: what a name adds was counted when it was declared, so that no count goes deeper
+than one declaration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ksp.check import mistakes
-from ksp.check.cost import DEGREES, LARGEST, STEPS, Analysis, show_cost
+from ksp.check.cost import DEGREES, STEPS, Analysis, show_cost
+from ksp.check.parts import expressions
 from ksp.check.report import Report
 from ksp.check.stages import children
 from ksp.check.typed import (
     Binding,
-    Collect,
-    Deny,
     Expr,
-    Fail,
-    For,
     Function,
     Invoke,
     Kind,
-    Let,
     Ref,
     Rule,
-    Statement,
-    Stop,
 )
 from ksp.source.text import Span
 
@@ -123,49 +115,3 @@ def check_rule(report: Report, rule: Rule) -> int:
     elif analysis.steps > STEPS:
         mistakes.too_many_steps(report, rule.span, rule.name, STEPS)
     return size
-
-
-def expressions(rule: Rule) -> Iterator[Expr]:
-    """Every expression of a rule's own text."""
-    for parameter in rule.parameters:
-        if parameter.default is not None:
-            yield parameter.default
-    for binding in rule.views:
-        if binding.view is not None:
-            view = binding.view
-            parts = (*(j.range for j in view.joins), view.where, *view.keys, view.amount)
-            yield from (part for part in parts if part is not None)
-    normalize = rule.normalize.body if rule.normalize else ()
-    for statement in (*rule.before, *rule.body, *normalize):
-        yield from statement_expressions(statement)
-    if rule.score is not None:
-        yield rule.score
-    if rule.normalize is not None and rule.normalize.score is not None:
-        yield rule.normalize.score
-
-
-def statement_expressions(statement: Statement) -> Iterator[Expr]:
-    """The expressions of a statement and of those in it."""
-    match statement:
-        case Let(binding=binding):
-            if binding.value is not None:
-                yield binding.value
-        case Deny(reasons=reasons, condition=condition):
-            yield from (condition, *reasons)
-        case Fail(message=message, condition=condition):
-            yield from (condition, message)
-        case Stop(condition=condition):
-            yield condition
-        case For(range=range_, body=body):
-            yield range_
-            for inner in body:
-                yield from statement_expressions(inner)
-        case Collect(body=body):
-            for inner in body:
-                yield from statement_expressions(inner)
-
-
-__all__ = [
-    "DEGREES", "DEPTH", "FILES", "LARGEST", "LOCALS", "SIZE", "STEPS", "TOTAL", "check_function", "check_rule", "expressions",
-    "extent", "fits",
-]  # fmt: skip

@@ -1,4 +1,4 @@
-"""`test` blocks: their objects become the JSON that an API server would hold, their expectations name rules and objects."""
+"""`test` blocks: objects become the JSON that an API server would hold, expectations name rules and objects."""
 
 from __future__ import annotations
 

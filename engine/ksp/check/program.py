@@ -1,7 +1,7 @@
 """A file and all that it imports: names across files, and the order in which things are checked.
 
-`Checker` checks files of one origin, each once, however many others import it. A file sees what it declares and what its
-imports declare, and theirs.
+`Checker` checks files of one origin, each once, however many others import it. A file sees what it declares and what
+its imports declare, and theirs.
 """
 
 from __future__ import annotations

@@ -346,6 +346,8 @@ class Rules:
         parts.views.append(binding)
 
     def _relation(self, bind: tree.Bind, scope: Scope) -> Join:
+        relation: str = "nodes"
+        type: Type = UNKNOWN
         match bind.relation:
             case tree.Field(value=tree.Name(name="cluster"), name=("pods" | "nodes") as name):
                 relation, type = name, schema.RELATIONS[name]
@@ -354,7 +356,6 @@ class Rules:
             case other:
                 feasible = ", or `feasible`" if scope.find("feasible") is not None else ""
                 mistakes.not_a_relation(self.report, other.span, f"`cluster.pods`, `cluster.nodes`{feasible}")
-                relation, type = "nodes", UNKNOWN
         return Join(Binding(bind.name, Kind.ROW, type, bind.name_span, Stage.CLUSTER), relation, None)
 
     def _joined(self, bind: tree.Bind, inner: Scope) -> Join:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ksp.check.schema import NODE, POD
 from ksp.check.typed import Binding, Function, Kind, Stage
-from ksp.check.types import UNKNOWN, List
+from ksp.check.types import UNKNOWN, List, Type
 from ksp.syntax.recovery import ANY
 
 Named = Binding | Function
@@ -68,11 +68,11 @@ class Scope:
         return Scope(self, scores=scores, local=True)
 
 
-def root(name: str, *, visible_stage: Stage | None = None) -> Binding:
+def root(name: str) -> Binding:
     """`pod`, `node`, `cluster` or `feasible`."""
-    types = {"pod": POD, "node": NODE, "cluster": UNKNOWN, "feasible": List(NODE)}
+    types: dict[str, Type] = {"pod": POD, "node": NODE, "cluster": UNKNOWN, "feasible": List(NODE)}
     stages = {"pod": Stage.POD, "node": Stage.NODE, "cluster": Stage.POD, "feasible": Stage.FEASIBLE}
-    return Binding(name, Kind.ROOT, types[name], None, visible_stage or stages[name])
+    return Binding(name, Kind.ROOT, types[name], None, stages[name])
 
 
 def global_roots() -> dict[str, Named]:

@@ -77,7 +77,9 @@ def pods_by_node(outcome: Outcome) -> Table:
 
 
 def pods_by_group(outcome: Outcome) -> Table:
-    """Nodes that have the same to give, together: how many, how many pods they took, how full they are."""
+    """Nodes that have the same to give, together: how many, how many of them have or had pods, how many pods were
+    placed there, how full they are."""
+    placed = Counter(record.node for record in outcome.records)
     extended = [name for name in outcome.allocation if "/" in name][:3]
     shown = ("cpu", "memory", *extended)
     heads = ("nodes", "used", "pods", *(printable(name.rpartition("/")[2]) for name in shown))
@@ -93,7 +95,8 @@ def pods_by_group(outcome: Outcome) -> Table:
     for shape, nodes in rows:
         requested, allocatable = totals(n.requested for n in nodes), totals(n.allocatable for n in nodes)
         shares = (percent(requested.get(name, 0), allocatable.get(name, 0)) for name in shown)
-        used, pods = sum(n.pods > 0 for n in nodes), sum(n.pods for n in nodes)
+        used = sum(n.pods > 0 or n.name in placed for n in nodes)
+        pods = sum(placed[n.name] for n in nodes)
         table.add_row(_cell(shape), f"{len(nodes):,}", f"{used:,}", f"{pods:,}", *shares)
     return table
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ksp.check.limits import expressions, statement_expressions
+from ksp.check.parts import expressions, statement_expressions
 from ksp.check.stages import children
 from ksp.check.typed import (
     Apply,

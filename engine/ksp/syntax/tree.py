@@ -57,7 +57,7 @@ class BoolLiteral:
 @dataclass(frozen=True, slots=True)
 class StringLiteral:
     """`"node ${node.name}"`: texts with escapes resolved, and expressions, in order. A plain string has one text
-    (possibly empty), or is raw: `r"\\d+"`."""
+    (possibly empty); so has a raw one."""
 
     span: Span
     parts: tuple[str | Expr, ...]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from ksp.cli import profile_choice
 from ksp.cli.simulate import simulate
 
 NODE = """
@@ -21,10 +23,19 @@ PODS = """
 apiVersion: v1
 kind: List
 items:
-  - {apiVersion: v1, kind: Pod, metadata: {name: fits}, spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}
-  - {apiVersion: v1, kind: Pod, metadata: {name: big}, spec: {containers: [{name: c, resources: {requests: {cpu: 8}}}]}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: fits}, spec: {containers: [{name: c, resources: {limits: {cpu: 1}}}]}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: big}, spec: {containers: [{name: c, resources: {limits: {cpu: 8}}}]}}
 """
+NO_LIST = PODS.replace("containers: [{name: c, resources: {limits: {cpu: 8}}}]", "containers: 7")
 SENTENCE = "0/1 nodes are available: 1 Insufficient cpu."
+
+
+policies = cache(profile_choice.chosen_profiles)
+
+
+@pytest.fixture(autouse=True)
+def _each_policy_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile_choice, "chosen_profiles", policies)
 
 
 def run(*arguments: object, stdin: str | None = None) -> Result:
@@ -167,9 +178,7 @@ def test_a_percentage_of_nodes_to_score(folder: Path) -> None:
 
 
 def test_invalid_input_names_file_line_and_field(folder: Path) -> None:
-    (folder / "pods.yaml").write_text(
-        PODS.replace("containers: [{name: c, resources: {requests: {cpu: 8}}}]", "containers: 7")
-    )
+    (folder / "pods.yaml").write_text(NO_LIST)
     result = run(folder)
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"{folder / 'pods.yaml'}:6: spec.containers: " in result.stderr
@@ -177,9 +186,7 @@ def test_invalid_input_names_file_line_and_field(folder: Path) -> None:
 
 
 def test_skip_invalid_goes_on_and_lists_it(folder: Path) -> None:
-    (folder / "pods.yaml").write_text(
-        PODS.replace("containers: [{name: c, resources: {requests: {cpu: 8}}}]", "containers: 7")
-    )
+    (folder / "pods.yaml").write_text(NO_LIST)
     result = run(folder, "--skip-invalid")
     assert result.exit_code == 0
     assert "1 of 1 pod placed" in result.stdout

@@ -1,4 +1,4 @@
-"""Single expressions and the values that the language's page promises, from the oracle and from compiled rules alike."""
+"""Single expressions and the values that the language promises, from the oracle and from compiled rules alike."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import math
 from typing import Any
 
 import pytest
+from tests.oracle.agreement import Agreement
+from tests.oracle.clusters import seen
+from tests.oracle.interpret import World, evaluate
+from tests.oracle.rules import judge
 
 from ksp.check.functions import ROWS
 from ksp.check.program import Checker
@@ -16,10 +20,6 @@ from ksp.model.info import PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.source.origin import Texts
-from tests.oracle.agreement import Agreement
-from tests.oracle.clusters import seen
-from tests.oracle.interpret import World, evaluate
-from tests.oracle.rules import judge
 
 MIN, MAX = -(2**63), 2**63 - 1
 ZONE = "topology.kubernetes.io/zone"
@@ -375,7 +375,7 @@ def _rule(text: str, value: Any) -> Rule:
     same = "it != it" if isinstance(value, float) and math.isnan(value) else f"it == {_written(value)}"
     if value in ((), {}):
         same = "size(it) == 0"
-    elif value == math.inf or value == -math.inf:
+    elif isinstance(value, float) and math.isinf(value):
         same = f"it {'> 1.0e308' if value > 0 else '< -1.0e308'}"
     policy = f'predicate P {{{PRELUDE}  let it = {text}\n  deny "as expected" when {same}\n}}\n'
     checker = Checker(Texts({"p.ksp": policy}))
