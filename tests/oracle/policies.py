@@ -271,8 +271,9 @@ class PolicyWriter:
         name = self.write.fresh("w")
         with self.write.reading(FEASIBLE if feasible else POD), self.write.scope(Name(row, row_kind, POD)):
             self.write.callees, callees = [c for c in self.write.callees if c.stage <= POD], self.write.callees
+            self.write.scores, scores = self.write.scores and feasible, self.write.scores
             text, kind = self.rows(name, form, row, relation, row_kind, feasible=feasible)
-            self.write.callees = callees
+            self.write.callees, self.write.scores = callees, scores
         self.line(text)
         # One over `feasible` can be read as late as a node is: by no other view.
         self.write.names.append(Name(name, kind, NODE if feasible else CLUSTER))

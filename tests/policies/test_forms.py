@@ -99,6 +99,19 @@ SMALL = [
     "priority P { score node.podCount - 1 normalize }",
     'predicate P { prefilter { stop when pod.terminating } deny "no" when node.podCount > 0 }',
     """predicate P {
+      deny "no" when (pod.terminating ? pod.requiredAffinity[0].selector : selector({"a": "b"})).isEmpty()
+    }""",
+    """predicate P {
+      view w = count p in cluster.pods
+          where selector(cluster.services["default"]["s0"].spec.selector).matches(p.labels) by p.node.name
+      deny "${w[node.name]}" when true
+    }""",
+    """predicate P {
+      let found = cluster.services["default"]["s0"].spec.selector
+      view w = count p in cluster.pods where selector(found).matches(p.labels) && found.keys() == p.labels.keys()
+      deny "${w}" when true
+    }""",
+    """predicate P {
       view w = count n in cluster.nodes, x in [1, 2] by x
       prefilter { for k in w { deny "${k}" when w[k] > 1 } }
     }""",

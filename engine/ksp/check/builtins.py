@@ -205,6 +205,9 @@ def is_sorted(values: Sequence[Any]) -> bool:
 
 
 def distinct(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Each value where it first stands; a NaN is different from every other."""
+    if values and isinstance(values[0], float):
+        return tuple(value for i, value in enumerate(values) if not any(value == other for other in values[:i]))
     try:
         return tuple(dict.fromkeys(values))
     except TypeError:  # structs and lists of structs have no hash

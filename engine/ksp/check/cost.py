@@ -256,7 +256,12 @@ class Analysis:
                     largest = larger(largest, shape)
                 return Shape(len(items), largest), frozenset().union(*(c for _, c in shapes))
             case MapOf(entries=entries):
-                return usual(expr.type, ""), self._all(part for entry in entries for part in entry)
+                values = [self.expr(value) for _, value in entries]
+                largest = ONE
+                for shape, _ in values:
+                    largest = larger(largest, shape)
+                keys = self._all(key for key, _ in entries)
+                return Shape(len(entries), largest), keys.union(*(cost for _, cost in values))
             case StructOf(fields=fields):
                 return ONE, self._all(value for _, value in fields)
             case Text(parts=parts):

@@ -71,6 +71,7 @@ from ksp.syntax import tree
 NO_FACTS: frozenset[Fact] = frozenset()
 TYPE_NAMES = ("int", "bool", "cpu", "bytes", "double", "string", "list", "map", "ResourceList")
 IN_EVERY_RULE = "every rule has this name already"
+SAME_TYPE = frozenset({"div", "min", "max", "abs"})  # functions of the type of their arguments
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
@@ -524,7 +525,8 @@ class Expressions:
             return self._invoke(node, found, scope, known)
         if node.name in FUNCTIONS:
             rows = FUNCTIONS[node.name]
-            arguments = [self.expr(a, scope, expected, known) for a in node.arguments]
+            wanted = expected if node.name in SAME_TYPE else None
+            arguments = [self.expr(a, scope, wanted, known) for a in node.arguments]
             return self._apply(node.span, node.name_span, rows, arguments)
         for argument in node.arguments:
             self.expr(argument, scope, None, known)

@@ -22,6 +22,7 @@ from ksp.check.typed import (
     Join,
     Kind,
     Let,
+    NodeScore,
     Normalize,
     Parameter,
     Rule,
@@ -396,6 +397,8 @@ class Rules:
     def _only_rows(self, expr: Expr, view: View) -> None:
         """A view reads its rows, the pod and what these name: not the node, not another view."""
         for part in walk(expr):
+            if isinstance(part, NodeScore) and view.relation != "feasible":
+                mistakes.view_reads_view(self.report, part.span, "scores, unless it runs over `feasible`")
             if isinstance(part, Invoke) and part.function.stage > Stage.POD:
                 self._foreign(
                     part.span, part.function.stage, f"`{part.function.name}`, which reads more than its arguments"

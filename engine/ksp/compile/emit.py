@@ -160,7 +160,10 @@ class Emitter:
                 return self._at(expr, chain)
             case In(item=item, container=container):
                 operands = [self.expr(item, chain), self.expr(container, chain)]
-                return self._traced(expr, code.compare(operands[0], ast.In(), operands[1]), operands)
+                made: ast.expr = code.compare(operands[0], ast.In(), operands[1])
+                if holds_doubles(container.type):
+                    made = code.call("_contains", operands[1], operands[0])
+                return self._traced(expr, made, operands)
             case Op():
                 return self._op(expr, chain)
             case Logic(operator=operator, items=items):
@@ -184,7 +187,9 @@ class Emitter:
                 return self._text(parts, chain)
             case NodeScore(node=node):
                 named = chain[-1].name_of("scores") or "scores"
-                return ast.Subscript(code.name(named), code.attribute(self.expr(node, chain), "name"), ast.Load())
+                return code.method(
+                    code.name(named), "get", code.attribute(self.expr(node, chain), "name"), code.constant(0)
+                )
             case LetIn():
                 return self._let_in(expr, chain)
         raise AssertionError(expr)
@@ -246,7 +251,7 @@ class Emitter:
             return made if fits_in_64_bits(expr) else code.call("_wrap", made)
         operands = [self.expr(operand, chain) for operand in expr.operands]
         if expr.operator in COMPARE:
-            return self._traced(expr, code.compare(operands[0], COMPARE[expr.operator](), operands[1]), operands)
+            return self._traced(expr, self._comparison(expr, operands), operands)
         match expr.operator, expr.type:
             case "!", _:
                 return code.not_(operands[0])
@@ -261,6 +266,12 @@ class Emitter:
             case "%", _:
                 return code.call("_remainder", *operands)
         return ast.BinOp(operands[0], ARITHMETIC[expr.operator](), operands[1])
+
+    def _comparison(self, expr: Op, operands: Sequence[ast.expr]) -> ast.expr:
+        if expr.operator in ("==", "!=") and holds_doubles(expr.operands[0].type):
+            same = code.call("_same", *operands)
+            return same if expr.operator == "==" else code.not_(same)
+        return code.compare(operands[0], COMPARE[expr.operator](), operands[1])
 
     def _unwrapped(self, expr: Expr, chain: Chain) -> ast.expr:
         """Sums and products of ints without wrapping on the way: modulo 2**64 it makes no difference when they are
@@ -470,6 +481,16 @@ def holds_objects(type: Type) -> bool:
             return holds_objects(item)
         case Map(_, value):
             return holds_objects(value)
+    return False
+
+
+def holds_doubles(type: Type) -> bool:
+    """A list or map with doubles in it. Python finds a NaN equal to itself in there; the language does not."""
+    match type:
+        case List(item):
+            return isinstance(item, Double) or holds_doubles(item)
+        case Map(_, value):
+            return isinstance(value, Double) or holds_doubles(value)
     return False
 
 

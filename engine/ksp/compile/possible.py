@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ksp.check.functions import SIZE
-from ksp.check.stages import children, stage_of, walk
+from ksp.check.stages import children, free_bindings, stage_of, walk
 from ksp.check.typed import (
     Apply,
     At,
@@ -29,6 +29,8 @@ from ksp.check.typed import (
     Stage,
 )
 from ksp.check.types import BOOL, INT, Int, List, Map
+
+MOST = 2_000  # expressions that are looked at for one rule: a choice in the condition of a choice doubles them
 
 
 def _truth(expr: Expr, value: bool) -> Constant:
@@ -82,13 +84,26 @@ class Possible:
     def __init__(
         self, early: Callable[[Expr], bool] = _before_nodes, lets: Mapping[Binding, Expr] | None = None
     ) -> None:
-        self.early = early
+        self._early = early
+        self._late: set[Binding] = set()  # variables that run over what is known late
         self.lets = {} if lets is None else lets
+        self._seen = 0
+
+    def _gives_up(self) -> bool:
+        """Enough was looked at: `true` is always a right answer."""
+        self._seen += 1
+        return self._seen > MOST
+
+    def early(self, expr: Expr) -> bool:
+        """The expression can be computed where the weaker condition is."""
+        return self._early(expr) and not (self._late and free_bindings(expr) & self._late)
 
     def may_be(self, expr: Expr, value: bool) -> Expr:
         """A condition on the pod that holds if the expression can have the value on some node."""
         if isinstance(expr, Constant):
             return _truth(expr, bool(expr.value) == value)
+        if self._gives_up():
+            return _truth(expr, value=True)
         if self.early(expr):
             return expr if value else Op(expr.span, BOOL, "!", (expr,))
         match expr:
@@ -105,6 +120,7 @@ class Possible:
             case Comprehend(kind="exists" | "all" as kind, range=range_, body=body) if (kind == "exists") == value:
                 if self.early(range_):
                     return self._exists(expr, self.may_be(body, value))
+                self._late.update(expr.variables)
                 return both(expr, [self.may_have_items(range_), self.may_be(body, value)])
             case In(container=container) if value:
                 return self.may_have_items(container)
@@ -180,6 +196,8 @@ class Possible:
 
     def may_vary(self, expr: Expr) -> Expr:
         """A condition on the pod that holds if the value can differ from node to node."""
+        if self._gives_up():
+            return _truth(expr, value=True)
         if self.early(expr):
             return _truth(expr, value=False)
         match expr:
@@ -192,6 +210,7 @@ class Possible:
             case Comprehend(range=range_, body=body) if self.early(range_):
                 return self._exists(expr, self.may_vary(body))
             case Comprehend(range=range_, body=body):
+                self._late.update(expr.variables)
                 inside = both(expr, [self.may_have_items(range_), self.may_vary(body)])
                 return either(expr, [self.may_vary(range_), inside])
             case Ref(binding=binding) if binding.kind is Kind.VARIABLE:

@@ -38,6 +38,20 @@ def remainder(a: int, b: int) -> int:
     return builtins.remainder(a, b) if b else 0
 
 
+def same(a: Any, b: Any) -> bool:
+    """Equal, and no NaN in them."""
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
+    return bool(a == b)
+
+
+def contains(values: Any, item: Any) -> bool:
+    """`item in values`, for lists of doubles and of what holds doubles; of a map, the key."""
+    return item in values if isinstance(values, Mapping) else any(same(value, item) for value in values)
+
+
 def amounts(resources: Mapping[str, Quantity]) -> dict[str, int]:
     """A resource list as the API writes it, in base units. What does not parse reads as 0."""
     found = {}
@@ -84,6 +98,8 @@ RUNTIME: dict[str, object] = {
     "_div": builtins.div,
     "_double_quotient": builtins.double_quotient,
     "_remainder": remainder,
+    "_same": same,
+    "_contains": contains,
     "_element": element,
     "_to_string": builtins.to_string,
     "_amounts": amounts,

@@ -17,6 +17,7 @@ import msgspec
 from cachetools import LRUCache
 
 from ksp.model.info import EMPTY_NODE, EMPTY_POD, NodeInfo, PodInfo
+from ksp.model.int64 import wrap
 
 MOST_TABLES = 2048
 Entry = Any  # of a count: the tuple of its keys; of a sum: that and the amount
@@ -55,7 +56,8 @@ class ViewPlan:
 
     `depth` is the number of keys. `pods_with` names the list that a pod must have for it to contribute, "" if none;
     `by_namespace` if the first of the values is the one namespace whose pods contribute; `objects` are the kinds of
-    other objects that its expressions read; `reads_nodes` if what a pod contributes depends on its node.
+    other objects that its expressions read; `reads_nodes` if what a pod contributes depends on its node; `reads_sums`
+    if what a row contributes depends on the other pods of its node.
     """
 
     name: str
@@ -66,6 +68,7 @@ class ViewPlan:
     pods_with: str
     objects: frozenset[str]
     reads_nodes: bool
+    reads_sums: bool = False
 
 
 class Table:
@@ -93,6 +96,10 @@ class Table:
         else:
             for kind, key in dict.fromkeys((change.kind, change.key) for change in changes):
                 self._changed(state, kind, key)
+            if self.plan.reads_sums:
+                for node in state.nodes.values():
+                    if node.generation > self.generation:
+                        self._changed(state, "node", node.name)
         self.generation = state.generation
 
     def _rebuild(self, state: State) -> None:
@@ -144,14 +151,14 @@ class Table:
         else:
             del self._counts[keys]
         if not keys:
-            self.total += sign * amount
+            self.total = _plus(self.total, sign * amount)
             return
         path: list[dict[Any, Any]] = [self.result]
         for key in keys[:-1]:
             path.append(path[-1].setdefault(key, {}))
         last = keys[-1]
         if count:
-            path[-1][last] = path[-1].get(last, 0) + sign * amount
+            path[-1][last] = _plus(path[-1].get(last, 0), sign * amount)
             return
         del path[-1][last]
         for inner, key in zip(reversed(path[1:]), reversed(keys[:-1]), strict=True):
@@ -174,6 +181,11 @@ class Table:
             return next((node for node in state.node_list() if node.name in self._rows), empty)
         matching = (pod for node in state.node_list() for pod in node.pods.values() if pod.uid in self._rows)
         return next(matching, empty)
+
+
+def _plus(a: Any, b: Any) -> Any:
+    total = a + b
+    return wrap(total) if isinstance(total, int) else total
 
 
 def _plain(value: object) -> object:

@@ -15,6 +15,7 @@ from ksp.check.typed import Apply, Binding, Constant, Expr, Join, Kind, Logic, O
 from ksp.check.types import BOOL, STRING
 from ksp.compile import code
 from ksp.compile.emit import Chain, Emitter
+from ksp.compile.footprint import OF_PODS
 from ksp.compile.inline import inline
 from ksp.compile.places import Column, Frame, Inner, Place
 from ksp.compile.possible import Possible, both
@@ -90,6 +91,7 @@ class ViewCode:
         objects = frozenset(read.field.name for read in reads if read.field.owner == "cluster")
         objects |= {kind for expr in parts for part in walk(expr) if isinstance(part, Apply) for kind in part.row.reads}
         nodes = any(read.field.owner == "Pod" and read.field.name == "node" for read in reads)
+        sums = any(read.field.owner == "Node" and read.field.name in OF_PODS for read in reads)
         row = view.joins[0].variable
         lists_of_row = [
             r.field.name for r in lists if isinstance(r, Read) and isinstance(r.value, Ref) and r.value.binding is row
@@ -97,7 +99,9 @@ class ViewCode:
         indexed = (
             next((INDEXED[name] for name in lists_of_row if name in INDEXED), "") if view.relation == "pods" else ""
         )
-        return ViewPlan(view.name, view.relation, view.form, len(view.keys), by_namespace, indexed, objects, nodes)
+        return ViewPlan(
+            view.name, view.relation, view.form, len(view.keys), by_namespace, indexed, objects, nodes, sums
+        )
 
     # ---- what a row contributes
 

@@ -67,8 +67,10 @@ class Filter:
                 checks.append((active, bound.check))
         nominations = self._nominations(pod, nodes)
         for node in nodes:
-            added = nominations.get(node.name)
-            refused = judge(checks, node) if added is None else self._twice(pod, node, added, checks)
+            if node.name in nominations:
+                refused, checks = self._twice(pod, node, nominations[node.name])
+            else:
+                refused = judge(checks, node)
             result.examined += 1
             if refused is not None:
                 result.refused[node.name] = refused
@@ -87,11 +89,11 @@ class Filter:
                 found[node.name] = counting
         return found
 
-    def _twice(self, pod: PodInfo, node: NodeInfo, added: Sequence[PodInfo], checks: Sequence[Check]) -> Refused | None:
+    def _twice(self, pod: PodInfo, node: NodeInfo, added: Sequence[PodInfo]) -> tuple[Refused | None, list[Check]]:
+        """The verdict on a node with nominations, and the rules bound to the state as it is again."""
         refused = self._with(pod, node, added)
-        if refused is not None:
-            return refused
-        return judge(self._bound(pod), node) if added else judge(checks, node)
+        checks = self._bound(pod)
+        return refused or judge(checks, node), checks
 
     def _with(self, pod: PodInfo, node: NodeInfo, added: Sequence[PodInfo]) -> Refused | None:
         """The verdict with these pods on the node; the state is as before afterwards."""

@@ -61,7 +61,7 @@ class Scheduler:
     ) -> None:  # fmt: skip
         self.state = ClusterState()
         self.cache = SchedulerCache(self.state, assumed_ttl)
-        self.queue = queue or SchedulingQueue()
+        self.queue = SchedulingQueue() if queue is None else queue
         self.tables = Tables(self.state)
         self.wake = Wake(profiles)
         self.cycles = {
@@ -182,7 +182,7 @@ class Scheduler:
             self.queue.update(info, changed=_differs(queued.info, info))
         elif info.uid not in self.cache:
             self.queue.add(info, now)
-        if info.status.nominated_node_name:
+        if info.status.nominated_node_name and info.uid not in self.cache:
             self.queue.nominate(info, info.status.nominated_node_name)
 
     def _delete_pod(self, uid: str, now: float) -> None:

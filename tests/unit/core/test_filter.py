@@ -127,7 +127,6 @@ def test_prefilter_does_not_see_nominated_pods() -> None:
     assert outcome(found) == {"n": "fits"}
 
 
-@pytest.mark.xfail(reason="views keep what the first pass put in while the next nodes are judged", strict=True)
 def test_a_refusal_in_the_first_pass_does_not_reach_the_next_node() -> None:
     """Node b is in the zone of a, where a pod is nominated that would keep `web` out: it is not there yet."""
     state = cluster(node("a", zone="z"), node("b", zone="z"), node("c", zone="y"))

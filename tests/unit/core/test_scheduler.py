@@ -313,7 +313,6 @@ def test_an_assumption_expires_only_if_that_is_asked_for() -> None:
         assert cpu_on(subject, "n") == cpu
 
 
-@pytest.mark.xfail(reason="an update of an assumed pod renews the claim that its status names", strict=True)
 def test_an_assumed_pod_claims_no_node_again_by_its_old_status() -> None:
     """Assumed on n, its status still names n as nominated: it must not count there twice."""
     subject = with_nodes("n")
