@@ -34,7 +34,9 @@ def function_table() -> str:
     for receiver, head in HEADS.items():
         own = [(form, row) for row in methods for form in row.signatures_for(receiver)]
         parts.append(_functions(f"{head}: methods", own))
-    structs = [(form, row) for row in methods for name in sorted(row.receivers - {*HEADS}) for form in row.signatures_for(name)]
+    structs = [
+        (form, row) for row in methods for name in sorted(row.receivers - {*HEADS}) for form in row.signatures_for(name)
+    ]
     structs += [(row.signature, row) for row in functions.ERROR_ROWS.values()]
     return "\n\n".join([*parts, _functions("Types of the API: methods and `error`", structs)])
 

@@ -7,13 +7,14 @@ and a state built from nothing must give the same sums, the same views and the s
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -366,5 +367,11 @@ def decided(pod: PodInfo, subject: Filter, state: ClusterState) -> tuple[Mapping
     return {"before": found.before, **found.refused}, (left, scored.by_plugin, scored.total, scored.error)
 
 
-SchedulerMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=50)
+# To make a failing example small takes minutes: it is left to the thorough run.
+THOROUGH = os.environ.get("KSP_HYPOTHESIS") == "thorough"
+SchedulerMachine.TestCase.settings = settings(
+    max_examples=3000 if THOROUGH else 150,
+    stateful_step_count=50,
+    phases=tuple(Phase) if THOROUGH else (Phase.explicit, Phase.generate),
+)
 TestScheduler = SchedulerMachine.TestCase

@@ -10,11 +10,13 @@ from ksp.check.report import Report
 from ksp.check.stages import children, stage_of
 from ksp.check.typed import (
     Apply,
+    At,
     Binding,
     Collect,
     Deny,
     Expr,
     For,
+    In,
     Kind,
     Let,
     Read,
@@ -64,6 +66,10 @@ def _raw_labels(report: Report, expr: Expr, *, selected: bool) -> None:
             if field.name == "labels" and not selected:
                 mistakes.raw_labels(report, expr.span)
         case StructOf():
+            return
+        case At(value=value, key=key) | In(container=value, item=key):
+            _raw_labels(report, value, selected=stage_of(key) <= Stage.POD)
+            _raw_labels(report, key, selected=False)
             return
     for i, child in enumerate(children(expr)):
         held = isinstance(expr, Apply) and expr.row.name == "matches" and i == 1

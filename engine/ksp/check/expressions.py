@@ -387,6 +387,8 @@ class Expressions:
         if node.operator == "!":
             if isinstance(operand.type, Bool) and absent_key(operand, known):
                 mistakes.maybe_absent(self.report, node.span, "`!`")
+            elif isinstance(operand, Op) and operand.operator == "==":
+                self._maybe_absent(node.span, "`!` of `==`", operand.operands, known)
             return Op(node.span, BOOL, "!", (operand,))
         return self._folded(Op(node.span, operand.type, "neg", (operand,)))
 
@@ -432,10 +434,15 @@ class Expressions:
         elif ordered and not isinstance(left.type, Int | Double | String | Bool):
             mistakes.wrong_operands(self.report, node.span, node.operator, [left.type, right.type])
         elif node.operator == "!=":
-            absent = absent_key(left, known) or absent_key(right, known)
-            if absent is not None and isinstance(absent.type, String):
-                mistakes.maybe_absent(self.report, node.span, "`!=`")
+            self._maybe_absent(node.span, "`!=`", (left, right), known)
         return BOOL
+
+    def _maybe_absent(self, span: Span, what: str, sides: Sequence[Expr], known: frozenset[Fact]) -> None:
+        """Where there is no such key, its value differs from every text but the empty one. Beside that it is plain what
+        is meant."""
+        absent = any(absent_key(side, known) is not None and isinstance(side.type, String) for side in sides)
+        if absent and not any(isinstance(side, Constant) and side.value == "" for side in sides):
+            mistakes.maybe_absent(self.report, span, what)
 
     def _computed(self, node: tree.Binary, left: Expr, right: Expr, known: frozenset[Fact]) -> Type | None:
         operator = node.operator

@@ -72,6 +72,9 @@ def wrong_type(report: Report, span: Span, wanted: Type | str, got: Type, what: 
 
 def wrong_dimension(report: Report, span: Span, operator: str, left: Dimension, right: Dimension) -> None:
     a, b = show_dimension(left), show_dimension(right)
+    if operator == ":":
+        report.error("KSP0206", span, f"the two outcomes differ in dimension: {a} and {b}", f"{a} or {b}")
+        return
     label = f"{a} {operator} {b}" if not operator.isalnum() else f"{a} and {b}"
     report.error(
         "KSP0206", span, f"`{operator}` of different dimensions: {a} and {b}", label, _as_quantity(left, right)
@@ -80,7 +83,9 @@ def wrong_dimension(report: Report, span: Span, operator: str, left: Dimension, 
 
 def dimension_wanted(report: Report, span: Span, wanted: Dimension, got: Dimension, what: str) -> None:
     a, b = show_dimension(wanted), show_dimension(got)
-    report.error("KSP0206", span, f"{what} must be `{a}`, not `{b}`", f"this is `{b}`", _as_quantity(wanted, got))
+    divide = f"divide by a quantity: `div(x, 1{'cpu' if got == CPU else 'Mi'}, 0)`" if wanted == PLAIN else ""
+    help = divide or _as_quantity(wanted, got)
+    report.error("KSP0206", span, f"{what} must be `{a}`, not `{b}`", f"this is `{b}`", help)
 
 
 def _as_quantity(*dimensions: Dimension) -> str:
@@ -236,7 +241,8 @@ def node_too_early(report: Report, span: Span, keyword: str, root: str) -> None:
 
 
 def not_a_relation(report: Report, span: Span, where: str) -> None:
-    report.error("KSP0307", span, f"a view runs over {where}", "not a relation")
+    known = "" if "feasible" in where else "only a priority knows which nodes are `feasible`"
+    report.error("KSP0307", span, f"a view runs over {where}", "not a relation", known)
 
 
 def bad_view(report: Report, span: Span, reason: str) -> None:
@@ -321,9 +327,9 @@ def nothing_to_remove(report: Report, span: Span, name: str, known: Iterable[str
 
 
 def unknown_parameter(report: Report, span: Span, rule: str, name: str, known: Iterable[str]) -> None:
-    report.error(
-        "KSP0508", span, f"`{rule}` has no parameter `{name}`", report.did_you_mean(name, known) or "no such parameter"
-    )
+    names = list(known)
+    listed = f"it has {', '.join(f'`{n}`' for n in names)}" if names else "it has none"
+    report.error("KSP0508", span, f"`{rule}` has no parameter `{name}`", report.did_you_mean(name, names) or listed)
 
 
 def bad_weight(report: Report, span: Span, reason: str) -> None:

@@ -75,7 +75,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return same[0] if same else next(iter(get_close_matches(name, candidates, n=1, cutoff=0.6)), None)
 
 
+# What other languages call the functions of this one.
+ELSEWHERE = {
+    "beginsWith": "startsWith", "hasPrefix": "startsWith", "hasSuffix": "endsWith", "includes": "contains",
+    "length": "size", "len": "size", "count": "size", "any": "exists", "some": "exists", "every": "all",
+    "find": "filter", "where": "filter", "select": "map", "toLower": "lowerAscii", "toUpper": "upperAscii",
+    "unique": "distinct", "log": "ln", "floor": "int", "str": "string", "float": "double",
+}  # fmt: skip
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`did you mean …?`, or nothing."""
-    near = nearest(name, known)
+    names = list(known)
+    near = ELSEWHERE[name] if ELSEWHERE.get(name) in names else nearest(name, names)
     return f"did you mean `{near}`?" if near else ""

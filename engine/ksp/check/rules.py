@@ -355,8 +355,11 @@ class Rules:
             case tree.Name(name="feasible") if scope.find("feasible") is not None:
                 relation, type = "feasible", schema.NODE
             case other:
-                feasible = ", or `feasible`" if scope.find("feasible") is not None else ""
-                mistakes.not_a_relation(self.report, other.span, f"`cluster.pods`, `cluster.nodes`{feasible}")
+                known = "`cluster.pods`, `cluster.nodes` or `feasible`"
+                in_priority = scope.find("feasible") is not None
+                mistakes.not_a_relation(
+                    self.report, other.span, known if in_priority else "`cluster.pods` or `cluster.nodes`"
+                )
         return Join(Binding(bind.name, Kind.ROW, type, bind.name_span, Stage.CLUSTER), relation, None)
 
     def _joined(self, bind: tree.Bind, inner: Scope) -> Join:
@@ -378,6 +381,7 @@ class Rules:
         if node.form == "first":
             if keys or len(joins) > 1:
                 mistakes.bad_view(self.report, node.name_span, "a `first` view runs over one relation and has no `by`")
+                return UNKNOWN
             return joins[0].variable.type
         type: Type = INT
         if amount is not None:
