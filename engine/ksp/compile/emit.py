@@ -12,7 +12,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from ksp.check.schema import RENAMED, struct_names
+from ksp.check.schema import struct_names
 from ksp.check.typed import (
     Apply,
     At,
@@ -39,6 +39,7 @@ from ksp.check.types import Bool, Double, Int, List, Map, Struct, Type
 from ksp.compile import code
 from ksp.compile.bounds import fits_in_64_bits
 from ksp.compile.free import FreeNames
+from ksp.compile.holds import holds_doubles, holds_objects
 from ksp.compile.inline import inline
 from ksp.compile.places import Column, Frame, Inner, Key, Names, Place, key_of
 from ksp.compile.zeros import zero_of
@@ -470,28 +471,6 @@ class Emitter:
                 return code.call("sorted", items) if ordered else items
             return code.call("sorted", values) if ordered else values
         return code.call("enumerate", values) if variables == 2 else values
-
-
-def holds_objects(type: Type) -> bool:
-    """A value of the type is, or holds, a pod or node: more than its own text would say."""
-    match type:
-        case Struct(name):
-            return name in RENAMED
-        case List(item):
-            return holds_objects(item)
-        case Map(_, value):
-            return holds_objects(value)
-    return False
-
-
-def holds_doubles(type: Type) -> bool:
-    """A list or map with doubles in it. Python finds a NaN equal to itself in there; the language does not."""
-    match type:
-        case List(item):
-            return isinstance(item, Double) or holds_doubles(item)
-        case Map(_, value):
-            return isinstance(value, Double) or holds_doubles(value)
-    return False
 
 
 def _count(clauses: list[ast.comprehension], condition: ast.expr) -> ast.expr:
