@@ -181,11 +181,20 @@ class _Declarations:
         for profile in providers.profiles([n for n in file.declarations if isinstance(n, tree.Profile)]):
             self._declare(f'"{profile.name}"', profile.span, profile)
         tests = Tests(self.report, self.module.rules(), self.module.providers(), self.module.broken)
-        self.module.tests = [tests.test(n) for n in file.declarations if isinstance(n, tree.Test)]
+        for node in file.declarations:
+            if isinstance(node, tree.Test):
+                self._unique(node)
+                self.module.tests.append(tests.test(node))
+
+    def _unique(self, node: tree.Test) -> None:
+        first = next((test for test in self.module.tests if test.name == node.name), None)
+        if first is not None:
+            mistakes.declared_twice(self.report, node.name_span, node.name, first.span)
 
     def _declare(self, name: str, span: Span, declared: Declared) -> None:
         known = self.module.seen.get(name)
-        if known is not None:
+        replaces = isinstance(declared, Profile) and name not in self.module.own
+        if known is not None and not replaces:
             mistakes.declared_twice(self.report, span, name, known.span)
             return
         self.module.own[name] = self.module.seen[name] = declared
