@@ -3,7 +3,8 @@
 Reads are gathered from the rule with its functions put in: fields of the pod, parts of a node (of labels, allocatable
 and such maps the entry, where its key is constant), views with what their rows are read for, other objects by kind.
 From the reads follow the events; from how a `deny` compares them, in the plain cases, the direction that can help: a
-node's sums over its pods are compared with a limit from above, so that only a pod that leaves can help.
+node's sums over its pods are compared with a limit from above, so that only a pod that leaves, or asks for less, can
+help.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ def _node_events(part: str, rule: Rule) -> set[str]:
     if part == EVERYTHING:
         return {*NODE_EVENTS.values(), POD_ADD, POD_UPDATE, POD_DELETE}
     if top in OF_PODS:
-        return {POD_DELETE} if _only_less_helps(rule, top) else {POD_DELETE, POD_ADD, POD_UPDATE}
+        return {POD_DELETE, POD_UPDATE} if _only_less_helps(rule, top) else {POD_DELETE, POD_ADD, POD_UPDATE}
     return {NODE_EVENTS.get(head) or NODE_EVENTS.get(top, "NodeUpdate")}
 
 

@@ -15,6 +15,7 @@ from ksp.policy.profile import Profile
 from ksp.ports import Dice
 
 NO_NODES = "no nodes available to schedule pods"
+ITSELF = "(the pod itself)"  # in the place of a rule: no event but its own change can help
 
 
 @dataclass(slots=True)
@@ -43,7 +44,9 @@ class Cycle:
 
     def decide(self, pod: PodInfo) -> Decision:
         """The decision for a pod in the present state. Changes nothing in it."""
-        error = self._error_of(pod)
+        if pod.error:
+            return Decision(message=pod.error, denied_by=frozenset({ITSELF}))
+        error = next(claim_errors(pod, self.state), "")
         nodes = self.state.node_list()
         if error or not nodes:
             return Decision(message=error or NO_NODES, failed=True)
@@ -59,10 +62,6 @@ class Cycle:
         if scored.error:
             return Decision(message=scored.error, failed=True, filtered=filtered, scored=scored)
         return Decision(self._best(filtered.feasible, scored.total), filtered=filtered, scored=scored)
-
-    def _error_of(self, pod: PodInfo) -> str:
-        """What makes an attempt futile, whatever the rules: amounts that cannot be read, a claim that is not there."""
-        return pod.error or next(claim_errors(pod, self.state), "")
 
     def _filtered(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Filtered:
         """All nodes, or as many as the profile's percentage asks for, from where the last search ended."""

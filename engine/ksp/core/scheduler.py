@@ -75,7 +75,7 @@ class Scheduler:
 
     def step(self, now: float) -> Step | None:
         """Decide for the next pod that is due."""
-        self.cache.expire(now)
+        self._expire(now)
         queued = self.queue.pop(now)
         if queued is None:
             return None
@@ -86,6 +86,14 @@ class Scheduler:
         self.cache.assume(pod, decision.node)
         self.queue.clear_nomination(pod.uid)
         return Step(pod, queued.attempts, decision, (Bind(pod, decision.node),))
+
+    def _expire(self, now: float) -> None:
+        """Pods that were bound long ago, and that the watch never showed, give their place back and are tried again."""
+        for pod in self.cache.expire(now):
+            queued = self.queue.get(pod.uid)
+            if queued is not None:
+                self.queue.retry(queued, now)
+            self._move(frozenset({POD_DELETE}), now)
 
     def _refused(self, queued: QueuedPod, decision: Decision, now: float) -> Step:
         if decision.failed:
@@ -165,9 +173,13 @@ class Scheduler:
     def _set_assigned(self, info: PodInfo, node: str, now: float) -> None:
         self.queue.delete(info.uid)
         self.queue.clear_nomination(info.uid)
-        known = info.uid in self.cache and not self.cache.is_assumed(info.uid)
+        known = self.cache.get(info.uid)
+        shown = known is not None and not self.cache.is_assumed(info.uid)
         self.cache.confirm(info, node)
-        self._move(frozenset({POD_UPDATE if known else POD_ADD}), now)
+        if known is None or not shown:
+            self._move(frozenset({POD_ADD}), now)
+        elif _differs(known, info) or known.terminating != info.terminating:
+            self._move(frozenset({POD_UPDATE}), now)
 
     def _set_pending(self, info: PodInfo, now: float) -> None:
         """A pod without a node: it waits, if it is ours, ungated and not on its way out."""
@@ -180,6 +192,8 @@ class Scheduler:
         queued = self.queue.get(info.uid)
         if queued is not None:
             self.queue.update(info, changed=_differs(queued.info, info))
+            if info.uid in self.cache:
+                self.queue.clear_nomination(info.uid)  # it has its place; a status of before claims no other
         elif info.uid not in self.cache:
             self.queue.add(info, now)
         if info.status.nominated_node_name and info.uid not in self.cache:

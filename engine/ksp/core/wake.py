@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ksp.compile.footprint import NODE_ADD, NODE_DELETE, OBJECT_EVENTS, POD_ADD, POD_DELETE, POD_UPDATE
+from ksp.core.cycle import ITSELF
 from ksp.core.queue import QueuedPod
 from ksp.model.info import NodeInfo
 from ksp.model.node import Node
@@ -36,7 +37,7 @@ class Wake:
     """Knows, rule by rule, which events can help a pod that the rule denied."""
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
-        self._by_rule: Mapping[str, frozenset[str]] = {
+        self._by_rule: Mapping[str, frozenset[str]] = {ITSELF: frozenset()} | {
             active.name: active.footprint.events for profile in profiles for active in profile.predicates
         }
 

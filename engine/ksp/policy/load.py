@@ -35,7 +35,8 @@ def load(origin: Origin, key: str) -> Loaded:
     """A file of an origin, or, with `ksp:` before its path, of the shipped library."""
     checker = Checker(origin)
     module = checker.check(key)
-    return Loaded(module, tuple(checker.report.found), module is None or checker.report.failed)
+    failed = module is None or checker.report.failed
+    return Loaded(None if failed else module, tuple(checker.report.found), failed)
 
 
 def profiles(module: Module, plugins: PluginArguments | None = None) -> list[Profile]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.core.scheduling import FakeDice, cluster, cycle_of, default_profile, info, node, profile_of
 
-from ksp.core.cycle import NO_NODES, claim_errors, nodes_to_find
+from ksp.core.cycle import ITSELF, NO_NODES, claim_errors, nodes_to_find
 from ksp.core.state import ClusterState
 from ksp.model.decode import convert
 from ksp.model.storage import PersistentVolumeClaim
@@ -228,6 +228,7 @@ def test_claims_come_before_the_empty_cluster() -> None:
 
 def test_amounts_that_cannot_be_read_are_named() -> None:
     decision = cycle_of(ANY, cluster(node("n"))).decide(info("p", requests={"cpu": "many"}))
-    assert decision.failed
+    assert not decision.failed
+    assert decision.denied_by == {ITSELF}
     assert "many" in decision.message
     assert "cpu" in decision.message

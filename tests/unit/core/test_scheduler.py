@@ -324,6 +324,17 @@ def test_an_assumed_pod_claims_no_node_again_by_its_old_status() -> None:
     assert stepped(subject, 0.2).decision.node == "n"
 
 
+def test_a_claim_that_the_watch_shows_late_is_not_taken_up_by_an_assumed_pod() -> None:
+    """Preemption patched the status; the pod was assumed on the node before the watch showed the patch."""
+    subject = with_nodes("n")
+    subject.on(SetPod(pod("p")), 0.0)
+    stepped(subject)
+    subject.on(SetPod(pod("p", nominated="n")), 0.1)
+    assert subject.queue.nominated_on("n") == []
+    subject.on(SetPod(pod("q")), 0.2)
+    assert stepped(subject, 0.2).decision.node == "n"
+
+
 # ---- changes of what waits
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.core.scheduling import anti_affinity, node, pod, scheduler, stepped
 
-from ksp.core.changes import Change, DeleteObject, DeletePod, SetNode, SetObject, SetPod
+from ksp.core.changes import UNSCHEDULABLE, Change, DeleteObject, DeletePod, Report, SetNode, SetObject, SetPod
 from ksp.core.node_order import ZONE
 from ksp.core.queue import Place
 from ksp.core.scheduler import Scheduler
@@ -65,7 +66,7 @@ def test_every_kind_of_object_has_its_events() -> None:
 # ---- whom it wakes
 
 
-def placed(name: str, **fields: Any) -> Change:
+def placed(name: str, **fields: Any) -> SetPod:
     return SetPod(pod(name, on="n", **fields))
 
 
@@ -92,7 +93,7 @@ TOLERANT = [{"key": "gpu", "operator": "Exists"}]
 DENIED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "PodFitsResources": (
         {"requests": {"cpu": "3"}, "tolerations": TOLERANT},
-        {"pod delete", "node add", "node allocatable"},
+        {"pod update", "pod delete", "node add", "node allocatable"},
     ),
     "PodToleratesNodeTaints": ({"requests": {"memory": "0"}}, {"node taint", "node add"}),
     "MatchNodeSelector": (
@@ -105,7 +106,7 @@ DENIED: dict[str, tuple[dict[str, Any], set[str]]] = {
             "tolerations": TOLERANT,
             "containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}],
         },
-        {"pod delete", "node add"},
+        {"pod update", "pod delete", "node add"},
     ),
     "MatchInterPodAffinity": (
         {"requests": {"memory": "0"}, "tolerations": TOLERANT, "affinity": anti_affinity("web")},
@@ -114,23 +115,25 @@ DENIED: dict[str, tuple[dict[str, Any], set[str]]] = {
 }
 
 
+RUNS: dict[str, Any] = {
+    "requests": {"cpu": "4"},
+    "labels": WEB,
+    "containers": [
+        {
+            "name": "c",
+            "resources": {"requests": {"cpu": "4"}},
+            "ports": [{"containerPort": 80, "hostPort": 80}],
+        }
+    ],
+}
+
+
 def asleep(rule: str) -> Scheduler:
     """A scheduler in which the rule denied the pod `p`, and nothing else did."""
     subject = scheduler()
     subject.on(SetNode(node("n", zone="z", taints=[TAINT])), 0.0)
     subject.on(
-        placed(
-            "runs",
-            requests={"cpu": "4"},
-            labels=WEB,
-            containers=[
-                {
-                    "name": "c",
-                    "resources": {"requests": {"cpu": "4"}},
-                    "ports": [{"containerPort": 80, "hostPort": 80}],
-                }
-            ],
-        ),
+        placed("runs", **RUNS),
         0.0,
     )
     subject.on(SetPod(pod("p", **DENIED[rule][0])), 0.0)
@@ -241,3 +244,36 @@ def test_an_event_in_flight_makes_the_pod_try_again() -> None:
     assert queued is not None
     subject.on(DeletePod("runs"), 0.0)
     assert subject.queue.fail(queued, 0.0, frozenset({"PodFitsResources"})) is Place.BACKOFF
+
+
+def test_a_running_pod_that_asks_for_less_wakes_who_lacks_room() -> None:
+    subject = asleep("PodFitsResources")
+    stepped(subject)
+    subject.on(placed("runs", requests={"cpu": "1m"}), LATER)
+    assert subject.queue.pending()["active"] == 1
+
+
+def test_a_running_pod_of_which_the_status_changes_wakes_nobody() -> None:
+    subject = asleep("PodFitsResources")
+    stepped(subject)
+    shown = placed("runs", **RUNS)
+    subject.on(SetPod(replace(shown.pod, status=replace(shown.pod.status, phase="Running"))), LATER)
+    assert subject.queue.pending()["unschedulable"] == 1
+
+
+def test_a_pod_whose_amounts_cannot_be_read_waits_for_its_own_change() -> None:
+    subject = asleep("PodFitsResources")
+    subject.on(SetPod(pod("odd", requests={"cpu": "many"})), 0.0)
+    for step in (stepped(subject), stepped(subject)):
+        (report,) = step.effects
+        assert isinstance(report, Report)
+        assert report.reason == UNSCHEDULABLE
+    subject.on(EVENTS["node add"](), LATER)
+    assert place_of(subject, "odd") is Place.UNSCHEDULABLE
+    subject.on(SetPod(pod("odd", requests={"cpu": "1m"})), LATER)
+    assert place_of(subject, "odd") is Place.ACTIVE
+
+
+def place_of(subject: Scheduler, uid: str) -> Place:
+    waiting = subject.queue.get(uid)
+    return Place.ABSENT if waiting is None else waiting.place
