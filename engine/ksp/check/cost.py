@@ -212,7 +212,7 @@ class Analysis:
         if shape.cells > LARGEST and not isinstance(expr, Ref | Read | At):
             kind = "text" if isinstance(expr.type, String) else "list"
             mistakes.may_grow(self.report, expr.span, kind)
-            return usual(expr.type, shape.label), cost
+            return ONE, cost  # so that it is said once, not again for all that holds it
         return shape, cost
 
     def _expr(self, expr: Expr) -> tuple[Shape, Cost]:

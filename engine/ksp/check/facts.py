@@ -30,6 +30,7 @@ from ksp.check.types import Double, Int
 
 Fact = tuple[Hashable, ...]
 Numbers = dict[Binding, int]
+NO_FACTS: frozenset[Fact] = frozenset()
 
 NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}

@@ -65,11 +65,20 @@ class Row:
         """How it is written for one type."""
         return [part for part in self._signatures() if part.startswith(f"{receiver}.")]
 
+    def is_method_of(self, receiver: Type) -> bool:
+        """Some arguments would make it fit."""
+        return isinstance(receiver, Struct | String | List | Map) and receiver_name(receiver) in self.receivers
+
     def accepts(self, arguments: Sequence[Type]) -> bool:
         """Its number of arguments, of types that fit."""
         offset = 1 if self.method else 0
         in_number = self.arity[0] + offset <= len(arguments) <= self.arity[1] + offset
         return in_number and self.typing(arguments) is not None
+
+
+def receiver_name(type: Type) -> str:
+    """What a signature calls a type that has methods."""
+    return type.name if isinstance(type, Struct) else type.__class__.__name__.lower()
 
 
 def _fixed(parameters: Sequence[Type], result: Type) -> Typing:

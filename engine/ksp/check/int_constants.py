@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from ksp.check import mistakes
+from ksp.check.report import Report
 from ksp.check.typed import Constant, Op
-from ksp.check.types import Int
+from ksp.check.types import Int, Type
+from ksp.model.int64 import MAX, MIN
+from ksp.source.text import Span
 
 
 def fold(op: Op) -> int | None:
@@ -29,3 +33,11 @@ def fold(op: Op) -> int | None:
             remainder = abs(a) % abs(b)
             return -remainder if a < 0 else remainder
     return None
+
+
+def int_constant(report: Report, span: Span, value: int, type: Type) -> Constant:
+    """The constant; 0 in its place where 64 bits cannot hold it, which is reported."""
+    if not MIN <= value <= MAX:
+        mistakes.out_of_range(report, span)
+        value = 0
+    return Constant(span, type, value)

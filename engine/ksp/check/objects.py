@@ -24,6 +24,8 @@ from ksp.check.typed import (
 from ksp.check.types import INT, RESOURCES, STRING, List, Map, Struct, Type
 from ksp.model.decode import KINDS as API
 from ksp.model.decode import DecodeError, convert
+from ksp.model.quantity import QuantityError
+from ksp.model.quantity import value as quantity_value
 from ksp.source.text import Span
 from ksp.syntax import tree
 from ksp.syntax.recovery import ANY
@@ -290,9 +292,11 @@ def _quantity_text(node: tree.QuantityLiteral) -> str:
 
 
 def _as_api(kind: str, name: str, value: dict[str, Any]) -> dict[str, object]:
-    """The object as the API has it, from the short forms that a test may use."""
+    """The object as the API has it, from the short forms that a test may use; as it is, where a part is no object."""
+    if not all(isinstance(value.get(part, {}), dict) for part in TOP):
+        return value
     value = dict(value)
-    metadata = dict(value.pop("metadata", None) or {})
+    metadata = dict(value.pop("metadata", {}))
     metadata.setdefault("name", name)
     for key in IN_METADATA:
         if key in value:
@@ -307,19 +311,27 @@ def _as_api(kind: str, name: str, value: dict[str, Any]) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": kind, **value, "metadata": metadata}
 
 
+def _bytes(size: Any) -> Any:
+    """A size that may be written as a quantity; anything else is left to who decodes it."""
+    try:
+        return quantity_value(size) if isinstance(size, str) else size
+    except QuantityError:
+        return size
+
+
 def _pod_short_forms(value: dict[str, Any]) -> None:
-    spec = dict(value.get("spec") or {})
-    if "requests" in value:
+    spec = dict(value.get("spec", {}))
+    if "requests" in value and isinstance(spec.get("containers", []), list):
         container = {"name": "main", "resources": {"requests": value.pop("requests")}}
-        spec["containers"] = [container, *(spec.get("containers") or [])]
+        spec["containers"] = [container, *spec.get("containers", [])]
     value["spec"] = spec
 
 
 def _node_short_forms(value: dict[str, Any]) -> None:
-    status = dict(value.get("status") or {})
+    status = dict(value.get("status", {}))
     if "allocatable" in value:
         status["allocatable"] = value.pop("allocatable")
     if "images" in value and isinstance(value["images"], dict):
         images = value.pop("images")
-        status["images"] = [{"names": [image], "sizeBytes": size} for image, size in images.items()]
+        status["images"] = [{"names": [image], "sizeBytes": _bytes(size)} for image, size in images.items()]
     value["status"] = status

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from ksp.check import limits, mistakes
 from ksp.check.advice import advise
 from ksp.check.expressions import Expressions
+from ksp.check.needs import names_in
 from ksp.check.objects import Tests
+from ksp.check.parts import expressions
 from ksp.check.providers import Providers
 from ksp.check.report import Report
-from ksp.check.rules import Rules, names_in
-from ksp.check.scope import Scope, global_roots
+from ksp.check.rules import Rules
+from ksp.check.scope import Scope, declare, global_roots
 from ksp.check.typed import Binding, Function, Profile, Provider, Rule, Test
 from ksp.source.diagnostic import Diagnostic
 from ksp.source.origin import SHIPPED, Origin, resolve, shipped
@@ -202,6 +204,7 @@ class _Declarations:
     def _rule(self, node: tree.Rule) -> None:
         mark = len(self.report.found)
         rule = self.rules.rule(node, self.scope)
+        self.rules.settled(expressions(rule))
         if not self.report.errors_since(mark) and self.module.size <= limits.TOTAL:
             self._count(limits.check_rule(self.report, rule), node)
             if not self.report.failed:
@@ -236,7 +239,7 @@ class _Declarations:
             self.rules.function_body(node, declared, self.scope)
             if not self.report.errors_since(mark) and self.module.size <= limits.TOTAL:
                 self._count(limits.check_function(self.report, declared), node)
-        self.rules.declare(self.scope, node.name, node.name_span, declared)
+        declare(self.report, self.scope, node.name, node.name_span, declared)
         self._declare(node.name, node.name_span, declared)
 
     def _ordered(self, nodes: dict[str, tree.Function | tree.Const]) -> Iterator[str]:

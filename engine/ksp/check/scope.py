@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ksp.check import mistakes
+from ksp.check.functions import FUNCTIONS
+from ksp.check.report import Report
 from ksp.check.schema import NODE, POD
 from ksp.check.typed import Binding, Function, Kind, Stage
 from ksp.check.types import UNKNOWN, List, Type
+from ksp.source.text import Span
 from ksp.syntax.recovery import ANY
 
 Named = Binding | Function
+ROOTS = ("pod", "node", "cluster", "feasible")
+IN_SCOPE = "the name is taken here"
+IN_EVERY_RULE = "every rule has this name already"
 
 
 @dataclass(slots=True)
@@ -82,3 +89,17 @@ def global_roots() -> dict[str, Named]:
 def rule_roots(kind: str) -> dict[str, Named]:
     names = ("pod", "node", "cluster", "feasible") if kind == "priority" else ("pod", "node", "cluster")
     return {name: root(name) for name in names}
+
+
+def declare(report: Report, scope: Scope, name: str, span: Span, named: Named) -> None:
+    """Gives the name a meaning in the scope. What stands at the top of a file may be hidden, nothing else."""
+    clash = scope.clash(name)
+    if clash is not None:
+        mistakes.declared_twice(report, span, name, clash.span, IN_EVERY_RULE)
+        if clash.span is None:
+            return  # what reads `pod` or `node` means the rule's own
+    elif isinstance(named, Function) and (name in FUNCTIONS or name == "has"):
+        mistakes.declared_twice(report, span, name, None, "it is a function of the language")
+    elif name in ROOTS and not scope.local:
+        mistakes.declared_twice(report, span, name, None, IN_EVERY_RULE)
+    scope.names[name] = named

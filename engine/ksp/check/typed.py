@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from ksp.check.types import Type
+from ksp.check.types import UNKNOWN, Type
 from ksp.source.text import Span
 
 if TYPE_CHECKING:
@@ -259,6 +259,11 @@ Expr = (
     | NodeScore
     | LetIn
 )
+
+
+def unknown(span: Span) -> Constant:
+    """What has a mistake in it, which is reported: all that follows from it is silent."""
+    return Constant(span, UNKNOWN, 0)
 
 
 @dataclass(eq=False, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ksp.check.schema import struct_names
@@ -48,6 +49,7 @@ COMPARE: Mapping[str, type[ast.cmpop]] = {
     "==": ast.Eq, "!=": ast.NotEq, "<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE,
 }  # fmt: skip
 ARITHMETIC: Mapping[str, type[ast.operator]] = {"+": ast.Add, "-": ast.Sub, "*": ast.Mult}
+PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ._/:-]*")
 Chain = tuple[Place, ...]
 ViewCode = Callable[[Binding, Chain], str]
 
@@ -373,7 +375,10 @@ class Emitter:
             if isinstance(part.type, Bool | Double):
                 made = code.call("_to_string", made)
             values.append(ast.FormattedValue(made, -1, None))
-        return ast.JoinedStr(values)
+        if all(isinstance(value, ast.Constant) or _fits_in_text(value) for value in values):
+            return ast.JoinedStr(values)
+        texts = [v if isinstance(v, ast.Constant) else code.call("_to_string", v.value) for v in values]  # type: ignore[attr-defined]
+        return code.method(code.constant(""), "join", code.tuple_of(texts))
 
     def _let_in(self, expr: LetIn, chain: Chain) -> ast.expr:
         place = self.place(expr.value, chain)
@@ -471,6 +476,14 @@ class Emitter:
                 return code.call("sorted", items) if ordered else items
             return code.call("sorted", values) if ordered else values
         return code.call("enumerate", values) if variables == 2 else values
+
+
+def _fits_in_text(value: ast.expr) -> bool:
+    """Before Python 3.12 an f-string cannot hold one of its own, nor a text that needs a backslash."""
+    parts = [part.value for part in ast.walk(value) if isinstance(part, ast.Constant)]
+    return all(not isinstance(part, str) or PLAIN_TEXT.fullmatch(part) for part in parts) and not any(
+        isinstance(part, ast.JoinedStr) for part in ast.walk(value)
+    )
 
 
 def _count(clauses: list[ast.comprehension], condition: ast.expr) -> ast.expr:

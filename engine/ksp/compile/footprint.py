@@ -44,11 +44,12 @@ from ksp.compile.inline import inline
 # Parts of a node that are sums over its pods: they change when a pod comes or leaves.
 OF_PODS = frozenset({"requested", "nonzeroRequested", "podCount", "hostPorts"})
 
-# kube-scheduler's names of events, by what of a node they change.
+# kube-scheduler's names of events, by what of a node they change; all other changes are NODE_UPDATE.
 NODE_EVENTS = {
-    "labels": "NodeLabel", "name": "NodeAdd", "spec.taints": "NodeTaint", "spec.unschedulable": "NodeTaint",
-    "allocatable": "NodeAllocatable", "images": "NodeUpdate", "annotations": "NodeUpdate",
+    "labels": "NodeLabel", "metadata.labels": "NodeLabel", "spec.taints": "NodeTaint",
+    "spec.unschedulable": "NodeTaint", "allocatable": "NodeAllocatable", "status.allocatable": "NodeAllocatable",
 }  # fmt: skip
+NEVER_CHANGE = frozenset({"name", "uid", "metadata.name", "metadata.uid"})
 OBJECT_EVENTS = {
     "services": "Service", "replicationControllers": "ReplicationController", "replicaSets": "ReplicaSet",
     "statefulSets": "StatefulSet", "persistentVolumeClaims": "PersistentVolumeClaim",
@@ -57,8 +58,12 @@ OBJECT_EVENTS = {
 POD_ADD = "AssignedPodAdd"
 POD_UPDATE = "AssignedPodUpdate"
 POD_DELETE = "AssignedPodDelete"
+POD_STATUS = "AssignedPodStatus"
 NODE_ADD = "NodeAdd"
+NODE_UPDATE = "NodeUpdate"
 NODE_DELETE = "NodeDelete"
+LESS = frozenset({POD_DELETE, POD_UPDATE})  # what can make a count of pods, or a sum over them, smaller
+ALL_OF_PODS = LESS | {POD_ADD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +122,8 @@ def _gather(expr: Expr, reads: _Reads) -> None:
             _gather(key, reads)
         return
     match expr:
-        case Ref(binding=binding) if binding.kind is Kind.VIEW and binding.view is not None:
-            reads.views.setdefault(binding.name, binding.view)
+        case Ref(binding=binding) if binding.kind is Kind.VIEW:
+            _note(binding, EVERYTHING, reads)
         case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW) and binding.name != "feasible":
             _note(binding, EVERYTHING, reads)
         case Apply(row=row, arguments=arguments):
@@ -140,7 +145,7 @@ def _gather_arguments(arguments: tuple[Expr, ...], reads: _Reads) -> None:
 
 
 def _path(expr: Expr) -> tuple[Binding, str, list[Expr]] | None:
-    """A chain of fields from a root or row: the root, the path in the words of the language, and keys on the way."""
+    """A chain of fields from a root, row or view: that, the path in the words of the language, and keys on the way."""
     steps: list[str] = []
     keys: list[Expr] = []
     current = expr
@@ -157,21 +162,25 @@ def _path(expr: Expr) -> tuple[Binding, str, list[Expr]] | None:
                 steps.append(f'["{item.value}"]' if isinstance(item, Constant) else "[…]")
                 keys.append(item)
                 current = container
-            case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW) and steps:
+            case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW, Kind.VIEW) and steps:
                 return binding, "".join(reversed(steps)).removeprefix("."), keys
             case _:
                 return None
 
 
 def _note(root: Binding, path: str, reads: _Reads) -> None:
-    if root.kind is Kind.ROW:
+    if root.view is not None:
+        reads.views.setdefault(root.name, root.view)
+        if root.view.form == "first":  # its value is a row
+            reads.rows.setdefault(root.view.joins[0].variable, set()).add(path)
+    elif root.kind is Kind.ROW:
         reads.rows.setdefault(root, set()).add(path)
     elif root.name == "pod":
         reads.pod.add(path)
     elif root.name == "node":
         reads.node.add(path)
     elif root.name == "cluster":
-        reads.objects.add(path.split("[", maxsplit=1)[0].split(".", maxsplit=1)[0])
+        reads.objects.add(_head(path).split(".", maxsplit=1)[0])
 
 
 def _view_reads(view: View, reads: _Reads) -> ViewReads:
@@ -191,36 +200,49 @@ def _events(rule: Rule, reads: _Reads, views: Iterable[ViewReads]) -> frozenset[
     """The cluster events after which a pod that the rule denied may be admitted. A new node always may."""
     events = {NODE_ADD}
     for part in reads.node:
-        events |= _node_events(part, rule)
+        head = _head(part)
+        events |= LESS if head in OF_PODS and _only_less_helps(rule, head) else _node_events(part)
     for kind in reads.objects:
         name = OBJECT_EVENTS[kind]
         events |= {f"{name}Add", f"{name}Update", f"{name}Delete"}
     for view in views:
-        events |= _view_events(view, rule)
+        events |= _view_events(view, reads.views[view.name], rule)
     return frozenset(events)
 
 
-def _node_events(part: str, rule: Rule) -> set[str]:
-    head = part.split("[", maxsplit=1)[0]
-    top = head.split(".")[0]
-    if part == EVERYTHING:
-        return {*NODE_EVENTS.values(), POD_ADD, POD_UPDATE, POD_DELETE}
-    if top in OF_PODS:
-        return {POD_DELETE, POD_UPDATE} if _only_less_helps(rule, top) else {POD_DELETE, POD_ADD, POD_UPDATE}
-    return {NODE_EVENTS.get(head) or NODE_EVENTS.get(top, "NodeUpdate")}
+def _head(part: str) -> str:
+    """The part without the key of an entry."""
+    return part.split("[", maxsplit=1)[0]
 
 
-def _view_events(view: ViewReads, rule: Rule) -> set[str]:
+def _node_events(part: str) -> set[str]:
+    """After which a part of a node can be another."""
+    head = _head(part)
+    if head == EVERYTHING:
+        return {NODE_UPDATE, *NODE_EVENTS.values(), *ALL_OF_PODS}
+    if head in OF_PODS:
+        return {*ALL_OF_PODS}
+    if head in NEVER_CHANGE:
+        return set()
+    if head in NODE_EVENTS:
+        return {NODE_EVENTS[head]}
+    return {NODE_UPDATE} | {event for inner, event in NODE_EVENTS.items() if inner.startswith(f"{head}.")}
+
+
+def _view_events(found: ViewReads, view: View, rule: Rule) -> set[str]:
     """A view over nodes changes with the parts that it reads of them, and when one goes; one over pods when pods come,
     go or change, and with what it reads of their nodes."""
-    if view.relation == "nodes":
-        return {NODE_DELETE}.union(*(_node_events(part, rule) for part in view.rows))
-    through = {part.removeprefix("node.") for part in view.rows if part.startswith("node.")}
-    events = set().union(*(_node_events(part, rule) for part in through if part != "name"))
-    if EVERYTHING in view.rows or "node" in view.rows:
-        events |= _node_events(EVERYTHING, rule)
-    less = _only_less_helps(rule, view.name)
-    return events | ({POD_DELETE, POD_UPDATE} if less else {POD_ADD, POD_DELETE, POD_UPDATE})
+    if found.relation == "nodes":
+        return {NODE_DELETE}.union(*(_node_events(part) for part in found.rows))
+    events = {*LESS} if view.form == "count" and _only_less_helps(rule, found.name) else {*ALL_OF_PODS}
+    for part in found.rows:
+        if part in ("status", EVERYTHING) or part.startswith("status."):
+            events.add(POD_STATUS)
+        if part in ("node", EVERYTHING):
+            events |= _node_events(EVERYTHING)
+        elif part.startswith("node."):
+            events |= _node_events(part.removeprefix("node."))
+    return events
 
 
 def _only_less_helps(rule: Rule, name: str) -> bool:
@@ -259,7 +281,7 @@ def _direction(expr: Expr, name: str) -> int:
             return 1 if binding.kind is Kind.VIEW and binding.name == name else 0
         case Read(field=field_, value=Ref(binding=binding)) if binding.kind is Kind.ROOT:
             return 1 if field_.name == name and binding.name == "node" else 0
-        case At(value=value, key=key):
+        case At(value=value, key=key) if isinstance(value.type, Map):
             return _direction(value, name) if _direction(key, name) == 0 else UNKNOWN
         case Op(operator="!" | "neg", operands=(inner,)):
             return _flip(_direction(inner, name))
@@ -271,19 +293,14 @@ def _direction(expr: Expr, name: str) -> int:
             return _joined([first, _flip(second)] if op.operator == "-" else [_flip(first), second])
         case Logic(items=items):
             return _joined([_direction(item, name) for item in items])
-        case Comprehend(kind="all" | "exists", range=range_, body=body):
-            moved = _direction(range_, name)
-            return _direction(body, name) if moved == 0 else _grown(expr.kind, moved, body, name)
+        case Comprehend(kind="all" | "exists" as kind, variables=(_,), range=range_, body=body):
+            moved = _direction(range_, name)  # of elements or keys: there are more, each is what it was
+            return _joined([moved if kind == "exists" else _flip(moved), _direction(body, name)])
         case LetIn(binding=binding, value=value, body=body):
             return _direction(body, name) if _direction(value, name) == 0 else UNKNOWN
-        case Apply(row=row, arguments=(inner,)) if row.name in ("size", "keys", "values"):
+        case Apply(row=row, arguments=(inner,)) if row.name in ("size", "keys"):
             return _direction(inner, name)
     return 0 if all(_direction(child, name) == 0 for child in children(expr)) else UNKNOWN
-
-
-def _grown(kind: str, moved: int, body: Expr, name: str) -> int:
-    """More elements: `exists` can become true, `all` false."""
-    return _joined([moved if kind == "exists" else _flip(moved), _direction(body, name)])
 
 
 def _flip(direction: int) -> int:

@@ -50,21 +50,19 @@ class Names:
     """Python names, each given once in a generated function."""
 
     def __init__(self) -> None:
-        self._used: dict[str, int] = {}
+        self._used: dict[str, int] = {}  # by name, the last number that was tried behind it
 
     def fresh(self, wanted: str) -> str:
         base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted).lstrip("_") or "v"
         if keyword.iskeyword(base) or base in RESERVED or base[0].isdigit():
             base += "_"
-        count = self._used.get(base, 0)
-        self._used[base] = count + 1
-        return (
-            base
-            if count == 0
-            else f"{base}_{count + 1}"
-            if f"{base}_{count + 1}" not in self._used
-            else self.fresh(base + "_")
-        )
+        name, number = base, self._used.get(base, 1)
+        while name in self._used:
+            number += 1
+            name = f"{base}_{number}"
+        self._used[base] = number
+        self._used.setdefault(name, 1)
+        return name
 
 
 def shape(node: object, renamed: dict[str, str]) -> str:

@@ -14,28 +14,35 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeGuard
 
 from ksp.check.limits import extent
+from ksp.check.schema import NODE
 from ksp.check.stages import stage_of
 from ksp.check.typed import (
+    At,
+    Binding,
     Collect,
     Constant,
     Deny,
     Expr,
     Fail,
     For,
+    Kind,
     Let,
     NodeScore,
+    Ref,
     Rule,
     Stage,
     Statement,
     Stop,
 )
-from ksp.check.types import BOOL, INT
+from ksp.check.types import BOOL, INT, List
 from ksp.compile import code
 from ksp.compile.emit import Chain, Emitter
 from ksp.compile.inline import inline, replaced
-from ksp.compile.places import Block, Branch, Frame, Lines
+from ksp.compile.places import Block, Branch, Frame, Lines, key_of
 from ksp.compile.possible import Possible, both, either
 from ksp.compile.runtime import Denial
 from ksp.compile.views import ViewCode
@@ -277,7 +284,7 @@ class RuleCode:
     def _same_where_raw_is(self, frame: Frame, chain: Chain, score: Expr) -> None:
         """Where all nodes have the same score so far, and nothing else of them matters, one of them stands for all."""
         varies = Possible(_before_a_node, self.emitter.lets)
-        condition = varies.may_vary(_without_scores(self._with_lets(score)))
+        condition = varies.may_vary(_with_one_score(self._with_lets(score)))
         if isinstance(condition, Constant) and condition.value:
             return
         branch = Branch(frame, self.emitter.names)
@@ -323,9 +330,22 @@ def _repeated(score: ast.expr) -> ast.expr:
     return ast.BinOp(ast.List([score], ast.Load()), ast.Mult(), code.call("len", code.name("feasible")))
 
 
-def _without_scores(expr: Expr) -> Expr:
-    """The expression as if all nodes had the same score."""
-    return replaced(expr, lambda part: Constant(part.span, INT, 0) if isinstance(part, NodeScore) else None)
+def _with_one_score(expr: Expr) -> Expr:
+    """The expression as if each node had the score of the first."""
+    return replaced(expr, lambda part: replace(part, node=_first(part.node)) if _is_of_node(part) else None)
+
+
+def _is_of_node(expr: Expr) -> TypeGuard[NodeScore]:
+    """`node.score`; of other expressions it is not known that they give a feasible node."""
+    match expr:
+        case NodeScore(node=Ref(binding=binding)):
+            return key_of(binding) == "node"
+    return False
+
+
+def _first(node: Expr) -> Expr:
+    nodes = Ref(node.span, List(NODE), Binding("feasible", Kind.ROOT, List(NODE), None, Stage.FEASIBLE))
+    return At(node.span, NODE, nodes, Constant(node.span, INT, 0))
 
 
 def _before_a_node(expr: Expr) -> bool:

@@ -222,7 +222,7 @@ class Tables:
 
     def view(self, plan: ViewPlan, values: tuple[Any, ...], contribute: Contribute) -> Any:
         """The view for the values that its expressions have for the pod at hand. `contribute` gives a row's entries
-        for these values; it is used if there is no table for them yet."""
+        for these values; the table keeps it until the next one is given."""
         table = self._table(plan, values, contribute)
         return table.first(self.state) if plan.form == "first" else table.value()
 
@@ -232,6 +232,7 @@ class Tables:
         if table is None:
             table = Table(plan, contribute, values[0] if plan.by_namespace else None)
             self._tables[key] = table
+        table.contribute = contribute  # of equal values, but these are the state's own objects of today
         table.follow(self.state)
         return table
 

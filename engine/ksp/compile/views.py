@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ksp.check.stages import free_bindings, walk
-from ksp.check.typed import Apply, Binding, Constant, Expr, Join, Kind, Logic, Op, Read, Ref, View
+from ksp.check.typed import Apply, Binding, Constant, Expr, Has, Join, Kind, Logic, Op, Read, Ref, View
 from ksp.check.types import BOOL, STRING
 from ksp.compile import code
 from ksp.compile.emit import Chain, Emitter
@@ -87,7 +87,7 @@ class ViewCode:
     ) -> ViewPlan:
         lists = [range_ for _, range_ in joins if range_ is not None]
         parts = [*lists, *conditions, *(inline(k) for k in view.keys), *([inline(view.amount)] if view.amount else [])]
-        reads = [part for expr in parts for part in walk(expr) if isinstance(part, Read)]
+        reads = [part for expr in parts for part in walk(expr) if isinstance(part, Read | Has)]
         objects = frozenset(read.field.name for read in reads if read.field.owner == "cluster")
         objects |= {kind for expr in parts for part in walk(expr) if isinstance(part, Apply) for kind in part.row.reads}
         nodes = any(read.field.owner == "Pod" and read.field.name == "node" for read in reads)

@@ -132,6 +132,11 @@ class SchedulerCache:
         placed = self._placed.get(uid)
         return None if placed is None else placed.node_name
 
+    def namesake(self, info: PodInfo) -> str | None:
+        """The uid of another placed pod of the same name, which must be gone by now."""
+        uid = self._uid_of.get((info.namespace, info.name))
+        return uid if uid != info.uid else None
+
     def assumed(self) -> list[PodInfo]:
         """The pods that wait for confirmation, in the order in which they were assumed."""
         return [placed.info for placed in self._placed.values() if placed.phase is not CachePhase.ADDED]

@@ -33,7 +33,17 @@ from ksp.core.cycle import Cycle, Decision
 from ksp.core.filter import Filter
 from ksp.core.queue import QueuedPod, SchedulingQueue
 from ksp.core.state import ClusterState
-from ksp.core.wake import NODE_ADD, NODE_DELETE, POD_ADD, POD_DELETE, POD_UPDATE, Wake, node_events, object_event
+from ksp.core.wake import (
+    NODE_ADD,
+    NODE_DELETE,
+    POD_ADD,
+    POD_DELETE,
+    Wake,
+    differs,
+    node_events,
+    object_event,
+    pod_events,
+)
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
 from ksp.policy.profile import Profile
@@ -79,12 +89,13 @@ class Scheduler:
         queued = self.queue.pop(now)
         if queued is None:
             return None
-        pod = queued.info
+        pod, claim = queued.info, self.queue.nominations.node_of(queued.uid)
         decision = self.cycles[pod.scheduler_name].decide(pod)
         if not decision.node:
             return self._refused(queued, decision, now)
         self.cache.assume(pod, decision.node)
         self.queue.clear_nomination(pod.uid)
+        self._release(pod.uid, claim, now)
         return Step(pod, queued.attempts, decision, (Bind(pod, decision.node),))
 
     def _expire(self, now: float) -> None:
@@ -163,23 +174,29 @@ class Scheduler:
 
     def _set_pod(self, pod: Pod, now: float) -> None:
         info = PodInfo.of(pod)
+        claim = self.queue.nominations.node_of(info.uid)
         if pod.status.phase in FINISHED:
             self._delete_pod(info.uid, now)
         elif pod.spec.node_name:
             self._set_assigned(info, pod.spec.node_name, now)
         else:
             self._set_pending(info, now)
+        self._release(info.uid, claim, now)
 
     def _set_assigned(self, info: PodInfo, node: str, now: float) -> None:
         self.queue.delete(info.uid)
         self.queue.clear_nomination(info.uid)
-        known = self.cache.get(info.uid)
-        shown = known is not None and not self.cache.is_assumed(info.uid)
+        events = self._assigned_events(info, node)
         self.cache.confirm(info, node)
-        if known is None or not shown:
-            self._move(frozenset({POD_ADD}), now)
-        elif _differs(known, info) or known.terminating != info.terminating:
-            self._move(frozenset({POD_UPDATE}), now)
+        self._move(events, now)
+
+    def _assigned_events(self, info: PodInfo, node: str) -> frozenset[str]:
+        """What it is to others that a pod is shown on a node: new there, changed, or gone from where it was."""
+        known, before = self.cache.get(info.uid), self.cache.node_name_of(info.uid)
+        if known is not None and before == node and not self.cache.is_assumed(info.uid):
+            return pod_events(known, info)
+        gone = before not in (None, node) or self.cache.namesake(info) is not None
+        return frozenset({POD_ADD, POD_DELETE}) if gone else frozenset({POD_ADD})
 
     def _set_pending(self, info: PodInfo, now: float) -> None:
         """A pod without a node: it waits, if it is ours, ungated and not on its way out."""
@@ -191,7 +208,7 @@ class Scheduler:
             return
         queued = self.queue.get(info.uid)
         if queued is not None:
-            self.queue.update(info, changed=_differs(queued.info, info))
+            self.queue.update(info, changed=differs(queued.info, info))
             if info.uid in self.cache:
                 self.queue.clear_nomination(info.uid)  # it has its place; a status of before claims no other
         elif info.uid not in self.cache:
@@ -200,13 +217,15 @@ class Scheduler:
             self.queue.nominate(info, info.status.nominated_node_name)
 
     def _delete_pod(self, uid: str, now: float) -> None:
+        claim = self.queue.nominations.node_of(uid)
         self.queue.delete(uid)
         self.queue.clear_nomination(uid)
         if uid in self.cache:
             self.cache.remove(uid)
             self._move(frozenset({POD_DELETE}), now)
+        self._release(uid, claim, now)
 
-
-def _differs(old: PodInfo, new: PodInfo) -> bool:
-    """Something differs that a decision may depend on: anything but the status."""
-    return old.spec != new.spec or old.labels != new.labels or old.annotations != new.annotations
+    def _release(self, uid: str, claim: str | None, now: float) -> None:
+        """If the pod was nominated to a node, and is not any more nor has its place there, others may take it."""
+        if claim is not None and claim not in (self.queue.nominations.node_of(uid), self.cache.node_name_of(uid)):
+            self._move(frozenset({POD_DELETE}), now)

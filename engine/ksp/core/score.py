@@ -15,7 +15,7 @@ from ksp.policy.profile import ActivePriority, Profile
 @dataclass(slots=True)
 class Scored:
     """`by_plugin` has the scores, 0 to 100, of each priority in the order of the nodes, `total` their weighted sums;
-    `error` is why scoring failed, "" if it did not."""
+    of priorities with one plugin name it has the last. `error` is why scoring failed, "" if it did not."""
 
     by_plugin: dict[str, list[int]] = field(default_factory=dict)
     total: list[int] = field(default_factory=list)
@@ -33,6 +33,7 @@ def score(profile: Profile, tables: Tables, pod: PodInfo, feasible: Sequence[Nod
             result.error = f'error while running "{active.plugin}" prescore plugin for pod "{pod.name}": {message}'
             return result
         bound.append((active, priority))
+    total = [0 if bound else 1] * len(feasible)
     for active, priority in bound:
         scores = priority.scores(feasible)
         if isinstance(scores, Failure):
@@ -44,15 +45,6 @@ def score(profile: Profile, tables: Tables, pod: PodInfo, feasible: Sequence[Nod
             result.error = f"the priority {active.name} gives a score of {outside}, outside of 0 to 100"
             return result
         result.by_plugin[active.plugin] = normal
-    result.total = _total(profile, result.by_plugin, len(feasible))
+        total = [t + active.weight * s for t, s in zip(total, normal, strict=True)]
+    result.total = total
     return result
-
-
-def _total(profile: Profile, by_plugin: dict[str, list[int]], nodes: int) -> list[int]:
-    if not profile.priorities:
-        return [1] * nodes
-    total = [0] * nodes
-    for active in profile.priorities:
-        scores, weight = by_plugin[active.plugin], active.weight
-        total = [t + weight * s for t, s in zip(total, scores, strict=True)]
-    return total

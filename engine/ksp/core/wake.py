@@ -4,18 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ksp.compile.footprint import NODE_ADD, NODE_DELETE, OBJECT_EVENTS, POD_ADD, POD_DELETE, POD_UPDATE
+from msgspec.structs import replace
+
+from ksp.compile.footprint import (
+    NODE_ADD,
+    NODE_DELETE,
+    NODE_UPDATE,
+    OBJECT_EVENTS,
+    POD_ADD,
+    POD_DELETE,
+    POD_STATUS,
+    POD_UPDATE,
+)
 from ksp.core.cycle import ITSELF
 from ksp.core.queue import QueuedPod
-from ksp.model.info import NodeInfo
-from ksp.model.node import Node
+from ksp.model.info import NodeInfo, PodInfo
+from ksp.model.meta import ObjectMeta
+from ksp.model.node import Node, NodeSpec, NodeStatus
 from ksp.policy.profile import Profile
 
-__all__ = ["NODE_ADD", "NODE_DELETE", "POD_ADD", "POD_DELETE", "POD_UPDATE", "Wake", "node_events", "object_event"]
+__all__ = [
+    "NODE_ADD",
+    "NODE_DELETE",
+    "POD_ADD",
+    "POD_DELETE",
+    "Wake",
+    "differs",
+    "node_events",
+    "object_event",
+    "pod_events",
+]
 
 
 def node_events(old: NodeInfo, new: Node) -> frozenset[str]:
-    """What of a node changed."""
+    """What of a node changed; versions do not count."""
     events = set()
     if old.labels != new.metadata.labels:
         events.add("NodeLabel")
@@ -23,9 +45,37 @@ def node_events(old: NodeInfo, new: Node) -> frozenset[str]:
         events.add("NodeTaint")
     if old.status.allocatable != new.status.allocatable:
         events.add("NodeAllocatable")
-    if old.status.images != new.status.images or old.annotations != new.metadata.annotations:
-        events.add("NodeUpdate")
+    if _others(old.metadata, old.spec, old.status) != _others(new.metadata, new.spec, new.status):
+        events.add(NODE_UPDATE)
     return frozenset(events)
+
+
+def _others(metadata: ObjectMeta, spec: NodeSpec, status: NodeStatus) -> tuple[ObjectMeta, NodeSpec, NodeStatus]:
+    """What has no event of its own."""
+    return (
+        replace(metadata, labels={}, resource_version="", generation=0),
+        replace(spec, taints=(), unschedulable=False),
+        replace(status, allocatable={}),
+    )
+
+
+def pod_events(old: PodInfo, new: PodInfo) -> frozenset[str]:
+    """What of a pod that has its place changed."""
+    events = set()
+    if differs(old, new):
+        events.add(POD_UPDATE)
+    if old.status != new.status:
+        events.add(POD_STATUS)
+    return frozenset(events)
+
+
+def differs(old: PodInfo, new: PodInfo) -> bool:
+    """More than the status and versions differs."""
+    return old.spec != new.spec or _unversioned(old.metadata) != _unversioned(new.metadata)
+
+
+def _unversioned(metadata: ObjectMeta) -> ObjectMeta:
+    return replace(metadata, resource_version="", generation=0)
 
 
 def object_event(kind: str, verb: str) -> str:
