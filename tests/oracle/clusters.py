@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.oracle.chooser import Chooser
 from tests.oracle.interpret import Cluster
 
-from ksp.core.state import ClusterState
+from ksp.core import changes as core
+from ksp.core.state import NAMESPACED_KINDS, ClusterState
 from ksp.model.apps import ReplicaSet, Service
 from ksp.model.decode import convert
 from ksp.model.info import PodInfo
@@ -358,11 +359,13 @@ def _remove_node(state: ClusterState, change: Change) -> None:
         state.remove_node(change.name)
 
 
-def _set_object(state: ClusterState, change: Change) -> None:
+def _object(change: Change) -> Any:
     metadata = {"name": change.name, "namespace": "default", **change.value.get("metadata", {})}
-    state.set_object(
-        change.place, "default", change.name, convert(_KINDS[change.place], {**change.value, "metadata": metadata})
-    )
+    return convert(_KINDS[change.place], {**change.value, "metadata": metadata})
+
+
+def _set_object(state: ClusterState, change: Change) -> None:
+    state.set_object(change.place, "default", change.name, _object(change))
 
 
 def _remove_object(state: ClusterState, change: Change) -> None:
@@ -381,3 +384,24 @@ _CHANGES: dict[str, Callable[[ClusterState, Change], None]] = {
     "object": _set_object,
     "no object": _remove_object,
 }
+
+
+def core_changes(change: Change, state: ClusterState) -> list[core.Change]:
+    """The change as a scheduler with that state is told of it; nothing if it does not apply."""
+    name, node = change.name, state.node_name_of(change.name)
+    namespace = "default" if change.place in NAMESPACED_KINDS else ""
+    match change.kind:
+        case "pod" | "update" if (node is None) == (change.kind == "pod"):
+            spec = {**change.value["spec"], "nodeName": node or change.place}
+            return [core.SetPod(convert(Pod, {**change.value, "spec": spec}))]
+        case "no pod" if node is not None:
+            return [core.DeletePod(name)]
+        case "node":
+            return [core.SetNode(convert(Node, change.value))]
+        case "no node":
+            return [core.DeleteNode(name)]
+        case "object":
+            return [core.SetObject(change.place, namespace, name, _object(change))]
+        case "no object":
+            return [core.DeleteObject(change.place, namespace, name)]
+    return []

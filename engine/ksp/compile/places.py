@@ -54,7 +54,9 @@ class Names:
 
     def fresh(self, wanted: str) -> str:
         base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted).lstrip("_") or "v"
-        if keyword.iskeyword(base) or base in RESERVED or base[0].isdigit():
+        if base[0].isdigit():
+            base = f"v{base}"
+        if keyword.iskeyword(base) or base in RESERVED:
             base += "_"
         name, number = base, self._used.get(base, 1)
         while name in self._used:

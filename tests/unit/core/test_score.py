@@ -29,6 +29,12 @@ def test_totals_are_weighted_sums_in_the_order_of_the_nodes() -> None:
     assert not result.error
 
 
+def test_priorities_of_one_plugin_both_count() -> None:
+    rules = "priority A implements X { score size(node.name) } priority B implements X { score 10 }"
+    result = scored(profile_of(rules, "priorities { A: 3, B: 1 }"), cluster(node("a"), node("bb")))
+    assert result.total == [13, 16]
+
+
 def test_without_priorities_every_node_scores_one() -> None:
     result = scored(
         profile_of("predicate Any { deny 'never' when false }", "predicates { Any }"), cluster(*map(node, "abc"))

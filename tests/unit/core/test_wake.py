@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.core.scheduling import anti_affinity, node, pod, scheduler, stepped
+from tests.unit.core.scheduling import anti_affinity, node, pod, profile_of, scheduler, stepped
 
 from ksp.core.changes import UNSCHEDULABLE, Change, DeleteObject, DeletePod, Report, SetNode, SetObject, SetPod
 from ksp.core.node_order import ZONE
@@ -45,8 +45,10 @@ WAS: dict[str, Any] = {
         ({"spec": {"taints": [TAINT]}}, {"NodeTaint"}),
         ({"spec": {"unschedulable": True}}, {"NodeTaint"}),
         ({"status": {"allocatable": {"cpu": "2"}}}, {"NodeAllocatable"}),
-        ({"status": {"allocatable": {"cpu": "1"}, "capacity": {"cpu": "9"}}}, set()),
-        ({"status": {"allocatable": {"cpu": "1"}, "conditions": [{"type": "Ready", "status": "True"}]}}, set()),
+        ({"status": {"allocatable": {"cpu": "1"}, "capacity": {"cpu": "9"}}}, {"NodeUpdate"}),
+        ({"status": {"allocatable": {"cpu": "1"}, "conditions": [{"type": "Ready"}]}}, {"NodeUpdate"}),
+        ({"spec": {"providerID": "x"}}, {"NodeUpdate"}),
+        ({"metadata": {**WAS["metadata"], "generation": 2}}, set()),
         ({"status": {"allocatable": {"cpu": "1"}, "images": [{"names": ["x"], "sizeBytes": 1}]}}, {"NodeUpdate"}),
         ({"spec": {"taints": [TAINT]}, "status": {}}, {"NodeTaint", "NodeAllocatable"}),
     ],
@@ -259,6 +261,77 @@ def test_a_running_pod_of_which_the_status_changes_wakes_nobody() -> None:
     shown = placed("runs", **RUNS)
     subject.on(SetPod(replace(shown.pod, status=replace(shown.pod.status, phase="Running"))), LATER)
     assert subject.queue.pending()["unschedulable"] == 1
+
+
+def test_a_rule_that_reads_the_status_of_pods_wakes_when_it_changes() -> None:
+    rules = """predicate Alone {
+      view starting = count p in cluster.pods where p.status.phase == "Pending"
+      deny "wait" when starting > 0
+    }"""
+    subject = scheduler(profile_of(rules, "predicates { Alone }"))
+    subject.on(SetNode(node("n")), 0.0)
+    subject.on(SetPod(pod("runs", on="n", phase="Pending")), 0.0)
+    subject.on(SetPod(pod("p")), 0.0)
+    assert stepped(subject).decision.node == ""
+    subject.on(SetPod(pod("runs", on="n", phase="Running")), LATER)
+    assert stepped(subject, LATER).decision.node == "n"
+
+
+def claimed() -> Scheduler:
+    """Node n has room for one; `claimant` is nominated to it, so that `p` waits."""
+    subject = scheduler()
+    subject.on(SetNode(node("n")), 0.0)
+    subject.on(SetPod(pod("claimant", requests={"cpu": "4"}, priority=10, nominated="n")), 0.0)
+    waiting = subject.queue.pop(0.0)
+    assert waiting is not None
+    subject.queue.retry(waiting, 0.0)
+    subject.on(SetPod(pod("p")), 0.0)
+    assert stepped(subject).decision.message == "0/1 nodes are available: 1 Insufficient cpu."
+    return subject
+
+
+def test_a_claim_that_ends_wakes_who_lacked_the_room() -> None:
+    subject = claimed()
+    subject.on(DeletePod("claimant"), LATER)
+    assert stepped(subject, LATER).decision.node == "n"
+
+
+def test_a_claim_that_moves_wakes_too() -> None:
+    subject = claimed()
+    subject.on(SetPod(pod("claimant", requests={"cpu": "4"}, priority=10, nominated="elsewhere")), LATER)
+    assert place_of(subject, "p") is Place.ACTIVE
+
+
+def test_a_claimant_that_takes_its_place_wakes_nobody() -> None:
+    subject = claimed()
+    step = stepped(subject, LATER)
+    assert (step.pod.name, step.decision.node) == ("claimant", "n")
+    assert place_of(subject, "p") is Place.UNSCHEDULABLE
+
+
+def test_a_claimant_that_goes_elsewhere_wakes() -> None:
+    subject = claimed()
+    subject.on(SetPod(pod("claimant", requests={"cpu": "4"}, on="elsewhere")), LATER)
+    assert stepped(subject, LATER).decision.node == "n"
+
+
+def test_a_pod_that_comes_under_the_name_of_another_proves_it_gone() -> None:
+    subject = asleep("PodFitsResources")
+    stepped(subject)
+    other = pod("runs", on="elsewhere", metadata={"uid": "another"})
+    subject.on(SetPod(other), LATER)
+    assert stepped(subject, LATER).decision.node == "n"
+
+
+def test_a_pod_that_is_shown_elsewhere_than_assumed_leaves_its_room() -> None:
+    subject = scheduler()
+    subject.on(SetNode(node("n")), 0.0)
+    subject.on(SetPod(pod("p", requests={"cpu": "4"})), 0.0)
+    assert stepped(subject).decision.node == "n"
+    subject.on(SetPod(pod("q")), 0.0)
+    assert stepped(subject).decision.node == ""
+    subject.on(SetPod(pod("p", requests={"cpu": "4"}, on="elsewhere")), LATER)
+    assert stepped(subject, LATER).decision.node == "n"
 
 
 def test_a_pod_whose_amounts_cannot_be_read_waits_for_its_own_change() -> None:
