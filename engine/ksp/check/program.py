@@ -71,7 +71,7 @@ class Checker:
 
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
-        self.library = shipped()
+        self.shipped = shipped()
         self.report = Report()
         self.modules: dict[str, Module | None] = {}
 
@@ -96,7 +96,7 @@ class Checker:
 
     def read(self, key: str) -> Source | Diagnostic | None:
         if key.startswith(SHIPPED):
-            return self.library.read(key.removeprefix(SHIPPED))
+            return self.shipped.read(key.removeprefix(SHIPPED))
         return self.origin.read(key)
 
     # ---- one file

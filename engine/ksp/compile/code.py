@@ -83,3 +83,9 @@ def not_(value: ast.expr) -> ast.expr:
         case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in OPPOSITE:
             return ast.Compare(left, [OPPOSITE[type(operator)]()], [right])
     return ast.UnaryOp(ast.Not(), value)
+
+
+def count(clauses: list[ast.comprehension], condition: ast.expr) -> ast.expr:
+    """How often the condition holds."""
+    clauses[-1].ifs.append(condition)
+    return call("sum", ast.GeneratorExp(constant(1), clauses))

@@ -43,6 +43,7 @@ from ksp.compile.free import FreeNames
 from ksp.compile.holds import holds_doubles, holds_objects
 from ksp.compile.inline import inline
 from ksp.compile.places import Column, Frame, Inner, Key, Names, Place, key_of
+from ksp.compile.quick import quick
 from ksp.compile.zeros import zero_of
 
 COMPARE: Mapping[str, type[ast.cmpop]] = {
@@ -297,62 +298,13 @@ class Emitter:
     # ---- functions
 
     def _apply(self, expr: Apply, chain: Chain) -> ast.expr:
-        inlined = self._short(expr, chain)
+        inlined = quick(self, expr, chain)
         if inlined is not None:
             return inlined
         arguments = [self.expr(a, chain) for a in expr.arguments]
         if expr.row.reads:
             arguments.insert(0, code.attribute(code.name("cluster"), "objects"))
         return ast.Call(self.constant(expr.row.run, expr.row.run.__name__), arguments, [])
-
-    def _short(self, expr: Apply, chain: Chain) -> ast.expr | None:
-        """What Python has an operator or a quick function of its own for."""
-        first = expr.arguments[0]
-        match expr.row.name, first.type:
-            case "size", _:
-                if isinstance(first, Comprehend) and first.kind == "filter" and isinstance(first.range.type, List):
-                    return self._counted(first, chain)
-                return code.call("len", self.expr(first, chain))
-            case "sum", _:
-                return self._sum(expr, first, chain)
-            case "div", _:
-                return self._div(expr, chain)
-            case "int", Int():
-                return self.expr(first, chain)
-            case "int", Double():
-                value = self.kept(self.expr(first, chain), chain)
-                inside = ast.Compare(code.constant(-9e18), [ast.Lt(), ast.Lt()], [value, code.constant(9e18)])
-                return ast.IfExp(inside, code.call("int", value), code.call("_to_int", value))
-            case "abs", Double():
-                return code.call("abs", self.expr(first, chain))
-            case "double", Int():
-                return code.call("float", self.expr(first, chain))
-            case ("min" | "max") as function, Int() | Double() if not expr.row.method:
-                return code.call(function, *(self.expr(a, chain) for a in expr.arguments))
-        return None
-
-    def _sum(self, expr: Apply, values: Expr, chain: Chain) -> ast.expr:
-        """Of ints Python's own sum; of doubles one that adds from the left and does not compensate."""
-        if isinstance(expr.type, Double):
-            return code.call("_total", self.expr(values, chain), code.constant(0.0))
-        if (
-            isinstance(values, Comprehend)
-            and values.kind == "map"
-            and self.place(values, chain).level is chain[-1].level
-        ):
-            clauses, body, _ = self._looped(values, chain)
-            return code.call("_wrap", code.call("sum", ast.ListComp(body, clauses)))
-        return code.call("_wrap", code.call("sum", self.expr(values, chain)))
-
-    def _div(self, expr: Apply, chain: Chain) -> ast.expr:
-        """The quick case in place: doubles by what is not 0, ints of which neither is negative."""
-        a, b = (self.kept(self.expr(part, chain), chain) for part in expr.arguments[:2])
-        otherwise = self.expr(expr.arguments[2], chain)
-        zero = code.constant(0)
-        if isinstance(expr.type, Double):
-            return ast.IfExp(code.compare(b, ast.NotEq(), zero), ast.BinOp(a, ast.Div(), b), otherwise)
-        quick = ast.BoolOp(ast.And(), [code.compare(a, ast.GtE(), zero), code.compare(b, ast.Gt(), zero)])
-        return ast.IfExp(quick, ast.BinOp(a, ast.FloorDiv(), b), code.call("_div", a, b, otherwise))
 
     def _struct(self, expr: StructOf, chain: Chain) -> ast.expr:
         assert isinstance(expr.type, Struct)
@@ -391,12 +343,12 @@ class Emitter:
     # ---- loops
 
     def _comprehend(self, expr: Comprehend, chain: Chain) -> ast.expr:
-        clauses, body, variables = self._looped(expr, chain)
+        clauses, body, variables = self.looped(expr, chain)
         match expr.kind:
             case "all" | "exists":
                 return code.call("all" if expr.kind == "all" else "any", ast.GeneratorExp(body, clauses))
             case "exists_one":
-                return code.compare(_count(clauses, body), ast.Eq(), code.constant(1))
+                return code.compare(code.count(clauses, body), ast.Eq(), code.constant(1))
             case "map":
                 return code.call("tuple", ast.ListComp(body, clauses))
         clauses[-1].ifs.append(body)
@@ -406,11 +358,7 @@ class Emitter:
         kept = variables[-1] if isinstance(expr.range.type, List) else variables[0]
         return code.call("tuple", ast.ListComp(code.name(kept), clauses))
 
-    def _counted(self, expr: Comprehend, chain: Chain) -> ast.expr:
-        clauses, body, _ = self._looped(expr, chain)
-        return _count(clauses, body)
-
-    def _looped(self, expr: Comprehend, chain: Chain) -> tuple[list[ast.comprehension], ast.expr, list[str]]:
+    def looped(self, expr: Comprehend, chain: Chain) -> tuple[list[ast.comprehension], ast.expr, list[str]]:
         """The clauses of a comprehension, its body, and the names of its variables."""
         ordered = expr.kind in ("filter", "map")
         inner = Inner(chain[-1], self.names)
@@ -484,11 +432,6 @@ def _fits_in_text(value: ast.expr) -> bool:
     return all(not isinstance(part, str) or PLAIN_TEXT.fullmatch(part) for part in parts) and not any(
         isinstance(part, ast.JoinedStr) for part in ast.walk(value)
     )
-
-
-def _count(clauses: list[ast.comprehension], condition: ast.expr) -> ast.expr:
-    clauses[-1].ifs.append(condition)
-    return code.call("sum", ast.GeneratorExp(code.constant(1), clauses))
 
 
 def _hint(expr: Expr) -> str:

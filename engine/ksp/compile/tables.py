@@ -19,7 +19,8 @@ from cachetools import LRUCache
 from ksp.model.info import EMPTY_NODE, EMPTY_POD, NodeInfo, PodInfo
 from ksp.model.int64 import wrap
 
-MOST_TABLES = 2048
+MOST_ROWS = 2_000_000  # that all tables remember together: some hundreds of megabytes
+FIXED = 1_000  # what a table costs beside its rows, in rows
 Entry = Any  # of a count: the tuple of its keys; of a sum: that and the amount
 Contribute = Callable[[Any], Sequence[Entry]]
 
@@ -168,6 +169,11 @@ class Table:
 
     # ---- reading
 
+    @property
+    def rows(self) -> int:
+        """How many rows contribute."""
+        return len(self._rows)
+
     def value(self) -> Any:
         """What a rule reads: the map, or the number."""
         return self.result if self.plan.depth else self.total
@@ -212,13 +218,18 @@ def identity(value: Any) -> Any:
     return value
 
 
-class Tables:
-    """All tables over one state, by view and values; the least recently used give way."""
+def _weight(table: Table) -> int:
+    return FIXED + table.rows
 
-    def __init__(self, state: State, most: int = MOST_TABLES) -> None:
+
+class Tables:
+    """All tables over one state, by view and values. The least recently used give way when there are too many, or when
+    they remember too many rows: `most`, counted when a table is made. One with more by itself is not kept."""
+
+    def __init__(self, state: State, most: int = MOST_ROWS) -> None:
         self.state = state
         self.objects = state.objects
-        self._tables: LRUCache[Any, Table] = LRUCache(most)
+        self._tables: LRUCache[Any, Table] = LRUCache(most, _weight)
 
     def view(self, plan: ViewPlan, values: tuple[Any, ...], contribute: Contribute) -> Any:
         """The view for the values that its expressions have for the pod at hand. `contribute` gives a row's entries
@@ -228,12 +239,12 @@ class Tables:
 
     def _table(self, plan: ViewPlan, values: tuple[Any, ...], contribute: Contribute) -> Table:
         key = (plan, _ENCODER.encode(values))
-        table = self._tables.get(key)
-        if table is None:
-            table = Table(plan, contribute, values[0] if plan.by_namespace else None)
-            self._tables[key] = table
+        known = self._tables.get(key)
+        table = known or Table(plan, contribute, values[0] if plan.by_namespace else None)
         table.contribute = contribute  # of equal values, but these are the state's own objects of today
         table.follow(self.state)
+        if known is None and _weight(table) <= self._tables.maxsize:
+            self._tables[key] = table
         return table
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from tests.unit.compile.compiling import Asked
 from tests.unit.core.scheduling import cluster, info, node
 
-from ksp.compile.tables import Table, Tables, ViewPlan
+from ksp.compile.tables import FIXED, Table, Tables, ViewPlan
 from ksp.core.state import ClusterState
 from ksp.model.apps import Service
 from ksp.model.decode import convert
@@ -166,22 +168,31 @@ def test_a_delta_looks_at_what_changed_only() -> None:
     assert [pod.name for pod in seen] == ["new"]
 
 
-def test_the_least_recently_used_tables_give_way() -> None:
-    state = cluster(node("a"))
-    tables = Tables(state, most=2)
+def made_by(most: int, asked: Iterable[int]) -> list[int]:
+    """The values for which a table over two nodes is made, of those that are asked for one after another."""
+    tables = Tables(cluster(node("a"), node("b")), most)
     plan = ViewPlan("w", "nodes", "count", 0, False, "", frozenset(), False)
-    made: list[int] = []
+    made: dict[int, int] = {}
+    for i, value in enumerate(asked):
 
-    def ask(value: int) -> None:
-        def contribute(_: object) -> list[tuple[str, ...]]:
-            made.append(value)
+        def contribute(_: object, i: int = i, value: int = value) -> list[tuple[str, ...]]:
+            made[i] = value
             return [()]
 
-        tables.view(plan, (value,), contribute)
+        assert tables.view(plan, (value,), contribute) == 2
+    return list(made.values())
 
-    for value in (1, 2, 1, 3, 1, 2):
-        ask(value)
-    assert made == [1, 2, 3, 2]
+
+def test_the_least_recently_used_tables_give_way() -> None:
+    assert made_by(2 * (FIXED + 2), (1, 2, 1, 3, 1, 2)) == [1, 2, 3, 2]
+
+
+def test_tables_with_many_rows_give_way_sooner() -> None:
+    assert made_by(2 * (FIXED + 2) - 1, (1, 2, 2, 1)) == [1, 2, 1]
+
+
+def test_a_table_that_is_too_large_is_made_each_time() -> None:
+    assert made_by(FIXED + 1, (1, 1)) == [1, 1]
 
 
 @pytest.mark.parametrize(
