@@ -391,7 +391,7 @@ def core_changes(change: Change, state: ClusterState) -> list[core.Change]:
     name, node = change.name, state.node_name_of(change.name)
     namespace = "default" if change.place in NAMESPACED_KINDS else ""
     match change.kind:
-        case "pod" | "update" if (node is None) == (change.kind == "pod"):
+        case "pod" | "update" if (node is None) == (change.kind == "pod") and _keeps_its_name(change, state):
             spec = {**change.value["spec"], "nodeName": node or change.place}
             return [core.SetPod(convert(Pod, {**change.value, "spec": spec}))]
         case "no pod" if node is not None:
@@ -405,3 +405,9 @@ def core_changes(change: Change, state: ClusterState) -> list[core.Change]:
         case "no object":
             return [core.DeleteObject(change.place, namespace, name)]
     return []
+
+
+def _keeps_its_name(change: Change, state: ClusterState) -> bool:
+    """The API lets no pod go to another namespace."""
+    known = state.pods.get(change.name) or next((p for p in state.invisible_pods() if p.uid == change.name), None)
+    return known is None or known.namespace == change.value["metadata"]["namespace"]
