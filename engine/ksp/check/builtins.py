@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["affinity_term_matches"]
 
-WHITE_SPACE = " \t\n\r\f\v"
-
 
 def quotient(a: int, b: int) -> int:
     """a / b towards zero, wrapped; b is not 0."""
