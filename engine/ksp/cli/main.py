@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -48,6 +49,7 @@ click.version_option(__version__, prog_name="ksp", message="%(prog)s %(version)s
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; what the process is to exit with."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a file's name need not be text
@@ -60,6 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _say(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error), 1)
     return code
+
+
+def _open_streams() -> None:
+    """A shell can close a standard stream (`>&-`); Python then has None in its place."""
+    nowhere = Path(os.devnull)
+    sys.stdin = sys.stdin or nowhere.open(encoding="utf-8")
+    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -123,3 +123,10 @@ def test_names_that_are_no_text_can_be_printed(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert "cannot read the file" in result.stdout
+
+
+def test_closed_streams_are_no_fault() -> None:
+    """As after `>&- 2>&- <&-` in a shell."""
+    for arguments in (["--help"], ["simulate", "-"]):
+        command = " ".join([sys.executable, "-m", "ksp", *arguments, ">&-", "2>&-", "<&-"])
+        assert subprocess.run(command, shell=True, check=False).returncode in (0, 1)
