@@ -1,0 +1,1 @@
+"""An embedded Kubernetes API server, good enough for kubectl and for tests."""

@@ -1,0 +1,1 @@
+"""The edge to a Kubernetes API server: all HTTP and JSON."""
