@@ -29,12 +29,14 @@ zones = st.sampled_from(ZONES)
 
 @st.composite
 def pods(draw: st.DrawFn) -> PodInfo:
-    """Pods of which some share a name, and so come in place of each other."""
+    """Pods of which some share a name, and so come in place of each other; and some, as the API does not have it, come
+    again under another."""
     number = draw(st.integers(0, len(UIDS) - 1))
+    turn = draw(st.sampled_from([0, 0, 0, 0, 1]))
     return objects.pod(
         UIDS[number],
-        name=f"web-{number % 6}",
-        namespace=["default", "system"][number % 2],
+        name=f"web-{(number + turn) % 6}",
+        namespace=["default", "system"][(number + turn) % 2],
         cpu=draw(st.sampled_from(["0", "100m", "2"])),
         labels={"app": draw(st.sampled_from(["web", "db"]))},
         host_port=draw(st.sampled_from([0, 80])),
@@ -47,6 +49,8 @@ class Record:
     info: PodInfo
     node: str
     phase: CachePhase
+    came: int
+    """Its turn among the pods of its node."""
     deadline: float | None = None
 
 
@@ -95,6 +99,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.nodes: dict[str, tuple[str, int]] = {}
         self.zones: list[str] = []
         self.arrivals = 0
+        self.turns = 0
 
     # ---- the model's own moves
 
@@ -106,11 +111,22 @@ class CacheMachine(RuleBasedStateMachine):
         return TRANSITIONS.get((self.phase(uid), event))
 
     def place(self, info: PodInfo, node: str, phase: CachePhase) -> None:
-        name = (info.namespace, info.name)
-        self.records = {
-            uid: r for uid, r in self.records.items() if uid != info.uid and (r.info.namespace, r.info.name) != name
-        }
-        self.records[info.uid] = Record(info, node, phase)
+        self.remove_others(info)
+        self.records.pop(info.uid, None)
+        self.turns += 1
+        self.records[info.uid] = Record(info, node, phase, self.turns)
+
+    def replace(self, record: Record, info: PodInfo) -> None:
+        """Under another name it comes last on its node."""
+        if not same_name(record.info, info):
+            self.remove_others(info)
+            self.turns += 1
+            record.came = self.turns
+        record.info = info
+
+    def remove_others(self, info: PodInfo) -> None:
+        """Those of its name."""
+        self.records = {uid: r for uid, r in self.records.items() if uid == info.uid or not same_name(r.info, info)}
 
     def expected_nodes(self) -> list[str]:
         by_zone = [sorted((at, n) for n, (z, at) in self.nodes.items() if z == zone) for zone in self.zones]
@@ -202,7 +218,8 @@ class CacheMachine(RuleBasedStateMachine):
         assert phase is not None
         self.cache.confirm(info, node)
         if record is not None and record.node == node:
-            self.records[info.uid] = Record(info, node, phase)
+            self.replace(record, info)
+            record.phase, record.deadline = phase, None
         else:
             self.place(info, node, phase)
 
@@ -213,7 +230,7 @@ class CacheMachine(RuleBasedStateMachine):
                 self.cache.update(info)
         else:
             self.cache.update(info)
-            self.records[info.uid].info = info
+            self.replace(self.records[info.uid], info)
 
     @rule(uid=uids)
     def remove(self, uid: str) -> None:
@@ -247,6 +264,7 @@ class CacheMachine(RuleBasedStateMachine):
         assert self.cache.next_deadline() == min(deadlines, default=None)
         waiting = [uid for uid, r in self.records.items() if r.phase is not CachePhase.ADDED]
         assert [pod.uid for pod in self.cache.assumed()] == waiting
+        assert self.cache.assumed_count == len(waiting)
 
     @invariant()
     def nodes_stand_in_order(self) -> None:
@@ -256,7 +274,8 @@ class CacheMachine(RuleBasedStateMachine):
     @invariant()
     def sums_are_those_of_the_pods(self) -> None:
         for node in self.state.nodes.values():
-            placed = [r.info for r in self.records.values() if r.node == node.name]
+            there = [r for r in self.records.values() if r.node == node.name]
+            placed = [r.info for r in sorted(there, key=lambda r: r.came)]
             assert same_pods(list(node.pods.values()), placed)
             assert sums(node) == sums(refilled(node, placed))
 
@@ -277,6 +296,10 @@ class CacheMachine(RuleBasedStateMachine):
         for uid, record in self.records.items():
             assert record.info.node is self.state.nodes.get(record.node, EMPTY_NODE)
             assert self.state.node_name_of(uid) == self.cache.node_name_of(uid) == record.node
+
+
+def same_name(one: PodInfo, other: PodInfo) -> bool:
+    return (one.namespace, one.name) == (other.namespace, other.name)
 
 
 def same_pods(some: list[PodInfo], others: list[PodInfo]) -> bool:

@@ -45,6 +45,7 @@ class Naive:
     def __init__(self) -> None:
         self.pods: dict[str, Waiting] = {}
         self.claims: list[tuple[str, str]] = []
+        self.gated: set[str] = set()
         self.cycle = 0
         self.moved = -1
         self.entries = 0
@@ -73,6 +74,7 @@ class Naive:
 
     def add(self, info: PodInfo, now: float) -> None:
         self.entries += 1
+        self.gated.discard(info.uid)
         self.pods[info.uid] = Waiting(info, now, Place.ACTIVE, self.entries)
         self.claim_of_status(self.pods[info.uid])
 
@@ -115,7 +117,7 @@ class Naive:
         elif waiting.place is Place.ACTIVE and info.priority != old.priority:
             self.entries += 1
             waiting.entered = self.entries
-        elif waiting.place is Place.BACKOFF or changed:
+        elif changed:
             self.put(waiting, Place.ACTIVE)
 
     def move(self, may_help: Callable[[frozenset[str]], bool], now: float) -> int:
@@ -220,7 +222,16 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(uid=uids)
     def delete(self, uid: str) -> None:
         assert (self.queue.delete(uid) is None) == (self.naive.pods.pop(uid, None) is None)
+        self.naive.gated.discard(uid)
         self.naive.unclaim(uid)
+
+    @rule(uid=uids)
+    def gate(self, uid: str) -> None:
+        """A pod comes with gates, or, as no API server allows, gets some."""
+        self.queue.gate(pod(uid))
+        self.naive.pods.pop(uid, None)
+        self.naive.unclaim(uid)
+        self.naive.gated.add(uid)
 
     # ---- events and claims
 
@@ -256,8 +267,15 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def sizes_and_deadline_agree(self) -> None:
         places = {"active": Place.ACTIVE, "backoff": Place.BACKOFF, "unschedulable": Place.UNSCHEDULABLE}
-        assert self.queue.pending() == {name: len(self.naive.at(place)) for name, place in places.items()}
+        sizes = {name: len(self.naive.at(place)) for name, place in places.items()}
+        assert self.queue.pending() == {**sizes, "gated": len(self.naive.gated)}
         assert self.queue.next_deadline(self.now) == self.naive.next_deadline(self.now)
+
+    @invariant()
+    def names_lead_to_those_who_wait(self) -> None:
+        for uid in UIDS:
+            other = pod("another", name=uid)
+            assert self.queue.namesake(other) == (uid if uid in self.naive.pods or uid in self.naive.gated else None)
 
     @invariant()
     def claims_agree(self) -> None:

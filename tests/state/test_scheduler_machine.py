@@ -17,9 +17,10 @@ from typing import Any
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace as replaced
 
 from ksp.compile.tables import Table, Tables
-from ksp.core.changes import Bind, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod
+from ksp.core.changes import Bind, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod, Warn
 from ksp.core.filter import Filter, Filtered
 from ksp.core.node_order import ZONE
 from ksp.core.queue import Place
@@ -47,8 +48,8 @@ def near(kind: str, key: str) -> dict[str, Any]:
     return {"affinity": {kind: {REQUIRED: [{"topologyKey": key, "labelSelector": IS_WEB}]}}}
 
 
-def spread(key: str, action: str) -> dict[str, Any]:
-    constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": IS_WEB}
+def spread(key: str, action: str, **more: Any) -> dict[str, Any]:
+    constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": IS_WEB, **more}
     return {"topologySpreadConstraints": [constraint]}
 
 
@@ -78,6 +79,9 @@ PODS: tuple[tuple[dict[str, Any], dict[str, str]], ...] = (
     (WEB_PORT, {"app": "web"}),
     ({**asking(cpu="1"), "nodeSelector": {"disk": "ssd"}}, {"app": "web"}),
     ({**asking(cpu="1"), "tolerations": [{"operator": "Exists"}]}, {"app": "web"}),
+    ({**asking(cpu="1"), "schedulingGates": [{"name": "wait"}]}, {"app": "web"}),
+    ({**asking(cpu="1"), "resourceClaims": [{"name": "gpu"}]}, {"app": "web"}),
+    ({**asking(cpu="100m"), **spread(ZONE, "ScheduleAnyway", nodeTaintsPolicy="Honor")}, {"app": "web"}),
     ({**asking(cpu="many")}, {"app": "web"}),
     ({**asking(cpu="1"), "schedulerName": "another"}, {"app": "web"}),
 )
@@ -101,7 +105,8 @@ def profile() -> Profile:
 
 @dataclass(frozen=True)
 class Shown:
-    """A pod as the watch showed it last. `node` is "" while it has none; `claim` is the node it is nominated to."""
+    """A pod as the watch showed it last. `node` is "" while it has none; `claim` is the node it is nominated to; `told`
+    how often its user was told why it waits."""
 
     uid: str
     name: str
@@ -109,17 +114,25 @@ class Shown:
     node: str = ""
     terminating: bool = False
     claim: str = ""
+    told: int = 0
 
     def pod(self, phase: str = "") -> Pod:
         spec, labels = PODS[self.shape]
         metadata: dict[str, Any] = {"name": self.name, "uid": self.uid, "namespace": "default", "labels": labels}
         if self.terminating:
             metadata["deletionTimestamp"] = "2020-01-01T00:00:00Z"
-        status = {"phase": phase, "nominatedNodeName": self.claim}
+        conditions = [{"type": "PodScheduled", "status": "False", "message": str(self.told)}] if self.told else []
+        status = {"phase": phase, "nominatedNodeName": self.claim, "conditions": conditions}
         return convert(Pod, {"metadata": metadata, "spec": {**spec, "nodeName": self.node}, "status": status})
 
     def waits(self) -> bool:
+        return self.wants_a_node() and not self.is_gated()
+
+    def wants_a_node(self) -> bool:
         return not self.node and not self.terminating and self.is_ours()
+
+    def is_gated(self) -> bool:
+        return "schedulingGates" in PODS[self.shape][0]
 
     def is_ours(self) -> bool:
         return "schedulerName" not in PODS[self.shape][0]
@@ -192,8 +205,9 @@ class SchedulerMachine(RuleBasedStateMachine):
     def pod_comes_or_changes(self, name: str, shape: int, claim: str) -> None:
         known = self.named(name)
         if known is not None:
-            if known.is_ours() != Shown("", "", shape).is_ours():
-                return  # the API lets nobody change schedulerName
+            wanted = Shown("", "", shape)
+            if known.is_ours() != wanted.is_ours() or (wanted.is_gated() and not known.is_gated()):
+                return  # the API lets nobody change schedulerName, or add a gate
             self.show(replace(known, shape=shape, claim=claim))
         else:
             self.serial += 1
@@ -204,6 +218,54 @@ class SchedulerMachine(RuleBasedStateMachine):
         if self.named(name) is None:
             self.serial += 1
             self.show(Shown(f"{name}.{self.serial}", name, shape, place))
+
+    @rule(name=names, place=node_names)
+    def pod_is_bound_by_somebody_else(self, name: str, place: str) -> None:
+        known = self.named(name)
+        if known is not None and known.uid not in self.placed():
+            self.show(replace(known, node=place))
+
+    @rule(name=names, shape=shapes, place=st.just("") | node_names)
+    def pod_is_made_anew(self, name: str, shape: int, place: str) -> None:
+        """The watch shows another pod of the name, and never that the first is gone."""
+        known = self.named(name)
+        if known is not None:
+            del self.shown[known.uid]
+            self.accepted.pop(known.uid, None)
+            self.serial += 1
+            self.show(Shown(f"{name}.{self.serial}", name, shape, place))
+
+    @rule(name=names)
+    def pods_user_is_told_why_it_waits(self, name: str) -> None:
+        """What the scheduler wrote itself comes back, and moves nothing."""
+        known = self.named(name)
+        if known is not None:
+            before = self.picture()
+            self.show(replace(known, told=known.told + 1))
+            assert self.picture() == before
+
+    @rule()
+    def all_is_listed_anew(self) -> None:
+        """Everything is told a second time, and nothing happens."""
+        before, generation = self.picture(), self.scheduler.state.generation
+        for uid in [uid for uid, shown in self.shown.items() if shown.node]:
+            self.scheduler.on(SetPod(self.shown[uid].pod()), self.now)
+        for name, shape in self.nodes.items():
+            self.scheduler.on(SetNode(node(name, shape)), self.now)
+        for service in self.scheduler.state.objects["services"].get("default", {}).values():
+            again = replaced(service, metadata=replaced(service.metadata, resource_version=str(self.now)))
+            self.scheduler.on(SetObject("services", "default", service.metadata.name, again), self.now)
+        for uid in [uid for uid, shown in self.shown.items() if not shown.node]:
+            self.scheduler.on(SetPod(self.shown[uid].pod()), self.now)
+        assert self.picture() == before
+        assert self.scheduler.state.generation == generation
+
+    def picture(self) -> object:
+        """Who waits where, since when, and for what."""
+        queue = self.scheduler.queue
+        waiting = [(q.uid, q.place, q.added, q.attempts, q.unschedulable_by) for q in queue]
+        claims = {name: list(pods) for name, pods in queue.nominations.nodes().items()}
+        return waiting, claims, dict(queue.incoming), self.scheduler.pending(), self.scheduler.cache_size()
 
     @rule(name=names)
     def pod_terminates(self, name: str) -> None:
@@ -252,7 +314,11 @@ class SchedulerMachine(RuleBasedStateMachine):
             return
         assert step.pod.uid not in before, "placed twice"
         assert self.shown[step.pod.uid].waits()
-        (effect,) = step.effects
+        effect, *warnings = step.effects
+        for warning in warnings:
+            assert isinstance(warning, Warn)
+            assert warning.fields
+        assert not step.decision.node or "resourceClaims" not in PODS[self.shown[step.pod.uid].shape][0]
         if isinstance(effect, Bind):
             assert effect.node == step.decision.node
             self.binding[step.pod.uid] = effect.node
@@ -313,6 +379,16 @@ class SchedulerMachine(RuleBasedStateMachine):
             assert (queued.place is Place.IN_FLIGHT) == (queued.uid in placed)
 
     @invariant()
+    def sizes_are_those_of_the_list(self) -> None:
+        gated = [shown for shown in self.shown.values() if shown.wants_a_node() and shown.is_gated()]
+        assert self.scheduler.pending()["gated"] == len(gated)
+        placed = self.placed()
+        shown_there = [uid for uid in placed if self.shown[uid].node]
+        assert self.scheduler.cache_size() == {
+            "nodes": len(self.nodes), "pods": len(placed), "assumed_pods": len(placed) - len(shown_there),
+        }  # fmt: skip
+
+    @invariant()
     def every_pod_counts_where_it_is_and_nowhere_else(self) -> None:
         state, placed = self.scheduler.state, self.placed()
         visible = {uid: place for uid, place in placed.items() if place in self.nodes}
@@ -351,7 +427,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         cycle = self.scheduler.cycles["default-scheduler"]
         kept = decided(PodInfo.of(probe), cycle.filter, self.scheduler.state)
         fresh = self.rebuilt()
-        anew = Filter(profile(), fresh, Tables(fresh), self.scheduler.queue.nominated_on)
+        anew = Filter(profile(), fresh, Tables(fresh), self.scheduler.queue.nominations.nodes)
         assert kept == decided(PodInfo.of(probe), anew, fresh)
 
     def rebuilt(self) -> ClusterState:

@@ -39,6 +39,7 @@ from ksp.check.typed import (
     View,
 )
 from ksp.check.types import Map, Struct
+from ksp.compile.fields import FieldReads, field_reads
 from ksp.compile.inline import inline
 
 # Parts of a node that are sums over its pods: they change when a pod comes or leaves.
@@ -77,13 +78,15 @@ class ViewReads:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a rule reads: parts of the pod and of a node, kinds of other objects, views; and which events can help."""
+    """What a rule reads: parts of the pod and of a node, kinds of other objects, views; which events can help; and the
+    single fields of pods, those of their lists' elements included."""
 
     pod: tuple[str, ...]
     node: tuple[str, ...]
     objects: tuple[str, ...]
     views: tuple[ViewReads, ...]
     events: frozenset[str]
+    fields: FieldReads
 
 
 @dataclass(slots=True)
@@ -102,7 +105,8 @@ def footprint_of(rule: Rule) -> Footprint:
         _gather(inline(expr), reads)
     views = tuple(_view_reads(view, reads) for view in reads.views.values())
     events = _events(rule, reads, views)
-    return Footprint(tuple(sorted(reads.pod)), tuple(sorted(reads.node)), tuple(sorted(reads.objects)), views, events)
+    pod, node, objects = (tuple(sorted(parts)) for parts in (reads.pod, reads.node, reads.objects))
+    return Footprint(pod, node, objects, views, events, field_reads(rule))
 
 
 # ---- reads

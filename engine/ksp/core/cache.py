@@ -109,6 +109,7 @@ class SchedulerCache:
         self.ttl = ttl
         self._placed: dict[str, _Placed] = {}
         self._uid_of: dict[tuple[str, str], str] = {}
+        self._assumed: dict[str, _Placed] = {}
         # In the order in which bindings ended, so the first is due first.
         self._deadlines: OrderedDict[str, float] = OrderedDict()
 
@@ -135,11 +136,15 @@ class SchedulerCache:
     def namesake(self, info: PodInfo) -> str | None:
         """The uid of another placed pod of the same name, which must be gone by now."""
         uid = self._uid_of.get((info.namespace, info.name))
-        return uid if uid != info.uid else None
+        return None if uid == info.uid else uid
 
     def assumed(self) -> list[PodInfo]:
         """The pods that wait for confirmation, in the order in which they were assumed."""
-        return [placed.info for placed in self._placed.values() if placed.phase is not CachePhase.ADDED]
+        return [placed.info for placed in self._assumed.values()]
+
+    @property
+    def assumed_count(self) -> int:
+        return len(self._assumed)
 
     def next_deadline(self) -> float | None:
         """When the next assumed pod expires; None if none will."""
@@ -188,6 +193,7 @@ class SchedulerCache:
             self._enter(info, node_name, phase)
         else:
             self._deadlines.pop(info.uid, None)
+            self._assumed.pop(info.uid, None)
             self._replace(placed, info)
             placed.phase = phase
 
@@ -212,21 +218,36 @@ class SchedulerCache:
         return following
 
     def _enter(self, info: PodInfo, node_name: str, phase: CachePhase) -> None:
-        predecessor = self._uid_of.get((info.namespace, info.name))  # another pod, or this one elsewhere
-        if predecessor is not None:
-            self.remove(predecessor)
+        self.remove(info.uid)  # it may be elsewhere
+        self._remove_namesake(info)
         self.state.add_pod(info, node_name)
-        self._placed[info.uid] = _Placed(info, node_name, phase)
+        placed = self._placed[info.uid] = _Placed(info, node_name, phase)
+        if phase is CachePhase.ASSUMED:
+            self._assumed[info.uid] = placed
         self._uid_of[info.namespace, info.name] = info.uid
 
     def _replace(self, placed: _Placed, info: PodInfo) -> None:
-        self.state.update_pod(info)
+        old = placed.info
+        if (old.namespace, old.name) == (info.namespace, info.name):
+            self.state.update_pod(info)
+        else:  # the API does not do that; but nothing breaks
+            self._remove_namesake(info)
+            self.state.remove_pod(info.uid)
+            self.state.add_pod(info, placed.node_name)
+            del self._uid_of[old.namespace, old.name]
+            self._uid_of[info.namespace, info.name] = info.uid
         placed.info = info
+
+    def _remove_namesake(self, info: PodInfo) -> None:
+        namesake = self.namesake(info)
+        if namesake is not None:
+            self.remove(namesake)
 
     def _leave(self, uid: str) -> PodInfo | None:
         placed = self._placed.pop(uid, None)
         if placed is None:
             return None
         self._deadlines.pop(uid, None)
+        self._assumed.pop(uid, None)
         del self._uid_of[placed.info.namespace, placed.info.name]
         return self.state.remove_pod(uid)

@@ -80,6 +80,18 @@ class Report:
     message: str
 
 
-Effect = Bind | Report
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """Tell the pod's user, by a Warning event, of fields that the policy does not read. Told once for a pod and field;
+    the pod is not always the one that the step is about."""
+
+    pod: PodInfo
+    reason: str
+    fields: tuple[str, ...]
+    message: str
+
+
+Effect = Bind | Report | Warn
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
+UNREAD_FIELD = "UnreadField"

@@ -12,17 +12,21 @@ from ksp.core.score import Scored, score
 from ksp.core.state import ClusterState
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.policy.profile import Profile
+from ksp.policy.unread import NOTHING, Unread, UnreadBy
 from ksp.ports import Dice
 
 NO_NODES = "no nodes available to schedule pods"
-ITSELF = "(the pod itself)"  # in the place of a rule: no event but its own change can help
+
+# In the place of a rule that denied a pod.
+ITSELF = "(the pod itself)"  # no event but its own change can help
+EMPTINESS = "(the empty cluster)"  # a node can
 
 
 @dataclass(slots=True)
 class Decision:
     """What came of an attempt. `node` is the name of the chosen node, "" if there is none; then `message` says why, as
     kube-scheduler words it, and `failed` tells an error from "no node fits". `denied_by` are the rules that denied
-    nodes."""
+    nodes. `unread` are fields of the pod that the policy does not read."""
 
     node: str = ""
     message: str = ""
@@ -30,26 +34,45 @@ class Decision:
     filtered: Filtered = field(default_factory=Filtered)
     scored: Scored | None = None
     denied_by: frozenset[str] = frozenset()
+    unread: Unread = NOTHING
 
 
 class Cycle:
-    """Decides for the pods of one profile. Keeps, between decisions, only where the next search for nodes starts."""
+    """Decides for the pods of one profile. Keeps, between decisions, only where the next search for nodes starts.
 
-    def __init__(self, profile: Profile, state: ClusterState, nodes_filter: Filter, dice: Dice) -> None:
+    Without `unread_by` all fields of a pod count as read.
+    """
+
+    def __init__(
+        self, profile: Profile, state: ClusterState, nodes_filter: Filter, dice: Dice, unread_by: UnreadBy | None = None
+    ) -> None:
         self.profile = profile
         self.state = state
         self.filter = nodes_filter
         self.dice = dice
+        self.unread_by = unread_by
         self.start = 0
 
     def decide(self, pod: PodInfo) -> Decision:
         """The decision for a pod in the present state. Changes nothing in it."""
+        if self.unread_by is None or (unread := self.unread_by.of(pod)) is NOTHING:
+            return self._decided(pod)
+        if unread.refused and not pod.error:
+            decision = Decision(message=self.unread_by.refusal(unread), denied_by=frozenset({ITSELF}))
+        else:
+            decision = self._decided(pod)
+        decision.unread = unread
+        return decision
+
+    def _decided(self, pod: PodInfo) -> Decision:
         if pod.error:
             return Decision(message=pod.error, denied_by=frozenset({ITSELF}))
         error = next(claim_errors(pod, self.state), "")
+        if error:
+            return Decision(message=error, failed=True)
         nodes = self.state.node_list()
-        if error or not nodes:
-            return Decision(message=error or NO_NODES, failed=True)
+        if not nodes:
+            return Decision(message=NO_NODES, denied_by=frozenset({EMPTINESS}))
         filtered = self._filtered(pod, nodes)
         failure = filtered.failure()
         if failure is not None:

@@ -16,7 +16,7 @@ from ksp.model.info import NodeInfo, PodInfo
 from ksp.policy.profile import ActivePredicate, Profile
 
 Check = tuple[ActivePredicate, Callable[[NodeInfo], Denial | Failure | None]]
-Nominated = Callable[[str], Iterable[PodInfo]]
+Nominated = Callable[[], Mapping[str, Mapping[str, PodInfo]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Filtered:
 
 
 class Filter:
-    """Filters nodes for one profile."""
+    """Filters nodes for one profile. `nominated` gives the nodes with nominated pods, and those by uid."""
 
     def __init__(self, profile: Profile, state: ClusterState, tables: Tables, nominated: Nominated) -> None:
         self.profile = profile
@@ -65,12 +65,11 @@ class Filter:
                 return result
             if bound.check is not None:
                 checks.append((active, bound.check))
-        nominations = self._nominations(pod, nodes)
+        with_nominated = self._with_nominated(pod, nodes)
+        if with_nominated:
+            checks = self._bound(pod)  # to the state as it is again
         for node in nodes:
-            if node.name in nominations:
-                refused, checks = self._twice(pod, node, nominations[node.name])
-            else:
-                refused = judge(checks, node)
+            refused = with_nominated.get(node.name) or judge(checks, node)
             result.examined += 1
             if refused is not None:
                 result.refused[node.name] = refused
@@ -80,20 +79,17 @@ class Filter:
                 break
         return result
 
-    def _nominations(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Mapping[str, list[PodInfo]]:
-        """By node, the nominated pods that count against the pod."""
-        found = {}
-        for node in nodes:
-            counting = [p for p in self.nominated(node.name) if p.priority >= pod.priority and p.uid != pod.uid]
-            if counting:
-                found[node.name] = counting
-        return found
-
-    def _twice(self, pod: PodInfo, node: NodeInfo, added: Sequence[PodInfo]) -> tuple[Refused | None, list[Check]]:
-        """The verdict on a node with nominations, and the rules bound to the state as it is again."""
-        refused = self._with(pod, node, added)
-        checks = self._bound(pod)
-        return refused or judge(checks, node), checks
+    def _with_nominated(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Mapping[str, Refused | None]:
+        """The verdict on the nodes with nominated pods that count against the pod, as if those were there."""
+        verdicts: dict[str, Refused | None] = {}
+        nominated = self.nominated()
+        if nominated:
+            for node in nodes:
+                there = nominated.get(node.name, {}).values()
+                counting = [p for p in there if p.priority >= pod.priority and p.uid != pod.uid]
+                if counting:
+                    verdicts[node.name] = self._with(pod, node, counting)
+        return verdicts
 
     def _with(self, pod: PodInfo, node: NodeInfo, added: Sequence[PodInfo]) -> Refused | None:
         """The verdict with these pods on the node; the state is as before afterwards."""

@@ -5,7 +5,7 @@ Each pod that waits for a node is in one place:
                     add
       ABSENT ----------------> ACTIVE <------------------+--------------------+
          ^                       |                       |                    |
-         | delete            pop |        expire, update |       wake, update |
+         | delete            pop |        expire, change |       wake, change |
          |                       v                       |                    |
          +------------------ IN_FLIGHT                BACKOFF <-------- UNSCHEDULABLE
                               |     |                    ^      wake          ^
@@ -15,8 +15,10 @@ Each pod that waits for a node is in one place:
                                   fail
 
 `delete` leads from everywhere to ABSENT. `expire` is the end of a backoff. `wake` is a move request that may help
-the pod, or the end of its patience; it leads to BACKOFF while the pod has to back off, else to ACTIVE. A pod that
-was changed in flight goes to ACTIVE when it comes back, since what failed is not what it is now.
+the pod, or the end of its patience; it leads to BACKOFF while the pod has to back off, else to ACTIVE. `change` is an
+update of more than the pod's status and versions; any other update leaves it where it is. (In kube-scheduler 1.19 any
+update ends a backoff, its own note of the failed attempt among them.) A pod that was changed in flight goes to ACTIVE
+when it comes back, since what failed is not what it is now.
 
 - ACTIVE: the highest priority first, then the earliest `added`, then in the order in which they entered.
 - BACKOFF: 1, 2, 4, 8, 10, 10 ... seconds after `added`, by the number of attempts; an attempt counts when it is
@@ -26,6 +28,8 @@ was changed in flight goes to ACTIVE when it comes back, since what failed is no
 - IN_FLIGHT: popped, being decided or bound. It ends when the pod is deleted from the queue, because it is bound or
   gone, or comes back by `fail` or `retry`.
 
+Pods that gates hold back are only counted: they are in no place.
+
 A move request comes with a cluster event. It may be just what a pod in flight needs, whose failure is not known
 yet. So each pop starts a cycle, a move request marks the current one, and a pod that fails goes to BACKOFF if its
 own cycle or a later one is marked. The end of patience is no event, and marks nothing.
@@ -33,14 +37,14 @@ own cycle or a later one is marked. The end of patience is no event, and marks n
 There is no timer. What is due by `now` moves when the queue is popped; `next_deadline` says when that is.
 (kube-scheduler looks every second for pods that have backed off, and every 30 s for those that lost patience, so
 there they wait up to that much longer.) Times are those of the caller's clock, and never go back. Identity is the
-uid: a pod that comes under the name of another is another pod.
+uid: a pod that comes under the name of another is another pod, and `namesake` tells which.
 
 Every operation is O(log n), but a move request looks at all unschedulable pods.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -89,7 +93,7 @@ TRANSITIONS: Final[dict[tuple[Place, QueueEvent], frozenset[Place]]] = {
     (Place.ACTIVE, QueueEvent.UPDATE): frozenset({Place.ACTIVE}),
     (Place.ACTIVE, QueueEvent.DELETE): frozenset({Place.ABSENT}),
     (Place.BACKOFF, QueueEvent.EXPIRE): frozenset({Place.ACTIVE}),
-    (Place.BACKOFF, QueueEvent.UPDATE): frozenset({Place.ACTIVE}),
+    (Place.BACKOFF, QueueEvent.UPDATE): frozenset({Place.ACTIVE, Place.BACKOFF}),
     (Place.BACKOFF, QueueEvent.DELETE): frozenset({Place.ABSENT}),
     (Place.UNSCHEDULABLE, QueueEvent.WAKE): _AWAKE,
     (Place.UNSCHEDULABLE, QueueEvent.UPDATE): frozenset({Place.ACTIVE, Place.UNSCHEDULABLE}),
@@ -99,6 +103,15 @@ TRANSITIONS: Final[dict[tuple[Place, QueueEvent], frozenset[Place]]] = {
     (Place.IN_FLIGHT, QueueEvent.UPDATE): frozenset({Place.IN_FLIGHT}),
     (Place.IN_FLIGHT, QueueEvent.DELETE): frozenset({Place.ABSENT}),
 }
+
+# Why pods come to a place, in the words of kube-scheduler's metric queue_incoming_pods_total; who wakes them says why.
+_CAUSES: Final = {
+    QueueEvent.ADD: "PodAdd", QueueEvent.EXPIRE: "BackoffComplete", QueueEvent.FAIL: "ScheduleAttemptFailure",
+    QueueEvent.RETRY: "ScheduleAttemptFailure", QueueEvent.UPDATE: "PodUpdate",
+}  # fmt: skip
+OUT_OF_PATIENCE: Final = "UnschedulableTimeout"
+UNKNOWN_CAUSE: Final = "Unknown"
+_QUEUES: Final = frozenset({Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE})
 
 
 @dataclass(slots=True, eq=False)
@@ -124,7 +137,10 @@ class QueuedPod:
 
 
 class SchedulingQueue:
-    """The pods that wait for a node, and those nominated to one."""
+    """The pods that wait for a node, and those nominated to one.
+
+    `incoming` counts how often pods came to a place, by its name (as in `pending`) and by cause.
+    """
 
     def __init__(self, backoff: Backoff | None = None, patience: float = 60.0) -> None:
         if patience <= 0:
@@ -132,7 +148,10 @@ class SchedulingQueue:
         self.backoff = backoff or Backoff()
         self.patience = patience
         self.nominations = Nominations()
+        self.incoming: Counter[tuple[str, str]] = Counter()
         self._pods: dict[str, QueuedPod] = {}
+        self._uid_of: dict[tuple[str, str], str] = {}
+        self._gated: dict[str, PodInfo] = {}
         self._active: LazyHeap[QueuedPod] = LazyHeap()
         self._backoff: LazyHeap[QueuedPod] = LazyHeap()
         # In the order of `added`, since pods enter with the present time: the first loses patience first.
@@ -144,6 +163,11 @@ class SchedulingQueue:
 
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
+
+    def namesake(self, info: PodInfo) -> str | None:
+        """The uid of another pod here of the same name, which must be gone by now."""
+        uid = self._uid_of.get((info.namespace, info.name))
+        return None if uid == info.uid else uid
 
     def __contains__(self, uid: object) -> bool:
         return uid in self._pods
@@ -157,11 +181,13 @@ class SchedulingQueue:
         return iter(self._pods.values())
 
     def pending(self) -> dict[str, int]:
-        """How many pods wait in each place, under the names of kube-scheduler's metric; those in flight do not wait."""
+        """How many pods wait in each place or for their gates, under the names of kube-scheduler's metric; those in
+        flight do not wait."""
         return {
             "active": len(self._active),
             "backoff": len(self._backoff),
             "unschedulable": len(self._unschedulable),
+            "gated": len(self._gated),
         }
 
     def next_deadline(self, now: float) -> float | None:
@@ -178,14 +204,22 @@ class SchedulingQueue:
     # ---- the way of a pod
 
     def add(self, info: PodInfo, now: float) -> QueuedPod:
-        """A pod without a node came."""
+        """A pod without a node came, or its last gate went."""
         present = self._pods.get(info.uid)
         if present is not None:
             raise _illegal(info.uid, present.place, QueueEvent.ADD)
+        self._gated.pop(info.uid, None)
         queued = self._pods[info.uid] = QueuedPod(info, added=now, first_added=now)
+        self._uid_of[info.namespace, info.name] = info.uid
         self._move(queued, QueueEvent.ADD, Place.ACTIVE)
         self.nominations.put_if_claimed(info)
         return queued
+
+    def gate(self, info: PodInfo) -> None:
+        """The pod has gates: it does not wait for a node, but is counted."""
+        self.delete(info.uid)
+        self._gated[info.uid] = info
+        self._uid_of[info.namespace, info.name] = info.uid
 
     def pop(self, now: float) -> QueuedPod | None:
         """The pod to try now, in flight from here on; None if none is ready. Starts a cycle."""
@@ -214,14 +248,13 @@ class SchedulingQueue:
         return self._come_back(queued, now, QueueEvent.RETRY, Place.BACKOFF, frozenset())
 
     def update(self, info: PodInfo, *, changed: bool) -> Place:
-        """The pod is now this; `changed` if more than its status and versions differ. Where it is now.
-
-        As in kube-scheduler 1.19, any update ends a pod's backoff.
-        """
+        """The pod is now this; `changed` if more than its status and versions differ. Where it is now."""
         queued = self._pods.get(info.uid)
         if queued is None:
             raise _illegal(info.uid, Place.ABSENT, QueueEvent.UPDATE)
         old, queued.info = queued.info, info
+        self._forget_name(old)
+        self._uid_of[info.namespace, info.name] = info.uid
         self.nominations.update(old, info)
         if queued.place is Place.IN_FLIGHT:
             queued.changed_in_flight |= changed
@@ -233,19 +266,27 @@ class SchedulingQueue:
     def delete(self, uid: str) -> QueuedPod | None:
         """The pod waits no more: it is gone, bound, or not ours. Its nomination ends. What it was, if it was here."""
         self.nominations.remove(uid)
+        gated = self._gated.pop(uid, None)
+        if gated is not None:
+            self._forget_name(gated)
         queued = self._pods.pop(uid, None)
         if queued is not None:
+            self._forget_name(queued.info)
             self._move(queued, QueueEvent.DELETE, Place.ABSENT)
         return queued
 
+    def _forget_name(self, info: PodInfo) -> None:
+        if self._uid_of.get((info.namespace, info.name)) == info.uid:
+            del self._uid_of[info.namespace, info.name]
+
     # ---- move requests
 
-    def move(self, may_help: Callable[[QueuedPod], bool], now: float) -> int:
+    def move(self, may_help: Callable[[QueuedPod], bool], now: float, cause: str = UNKNOWN_CAUSE) -> int:
         """Something happened in the cluster: wake the unschedulable pods that it may help; how many there were."""
         self._moved_in_cycle = self._cycle
         awake = [queued for queued in self._unschedulable.values() if may_help(queued)]
         for queued in awake:
-            self._wake(queued, now)
+            self._wake(queued, now, cause)
         return len(awake)
 
     def move_all(self, now: float) -> int:
@@ -273,15 +314,15 @@ class SchedulingQueue:
         while (first := self._backoff.first()) is not None and first[0][0] <= now:
             self._move(first[1], QueueEvent.EXPIRE, Place.ACTIVE)
         for queued in self._out_of_patience(now):
-            self._wake(queued, now)
+            self._wake(queued, now, OUT_OF_PATIENCE)
 
     def _out_of_patience(self, now: float) -> list[QueuedPod]:
         waiting = self._unschedulable.values()
         return list(takewhile(lambda queued: self._patience_end(queued) <= now, waiting))
 
-    def _wake(self, queued: QueuedPod, now: float) -> None:
+    def _wake(self, queued: QueuedPod, now: float, cause: str) -> None:
         backing_off = self._backoff_end(queued) > now
-        self._move(queued, QueueEvent.WAKE, Place.BACKOFF if backing_off else Place.ACTIVE)
+        self._move(queued, QueueEvent.WAKE, Place.BACKOFF if backing_off else Place.ACTIVE, cause)
 
     def _come_back(
         self, queued: QueuedPod, now: float, event: QueueEvent, place: Place, unschedulable_by: frozenset[str]
@@ -303,7 +344,7 @@ class SchedulingQueue:
         if place not in TRANSITIONS.get((queued.place, event), ()):
             raise _illegal(queued.uid, queued.place, event)
 
-    def _move(self, queued: QueuedPod, event: QueueEvent, place: Place) -> None:
+    def _move(self, queued: QueuedPod, event: QueueEvent, place: Place, cause: str = "") -> None:
         """Take the pod from where it is to the place, if the table allows that. Who stays keeps the turn."""
         self._check(queued, event, place)
         if place is queued.place:
@@ -311,6 +352,8 @@ class SchedulingQueue:
         self._leave(queued)
         queued.place = place
         self._enter(queued)
+        if place in _QUEUES:
+            self.incoming[place.value, cause or _CAUSES[event]] += 1
 
     def _leave(self, queued: QueuedPod) -> None:
         match queued.place:
@@ -343,9 +386,7 @@ class SchedulingQueue:
 
 def _place_after_update(place: Place, *, changed: bool) -> Place:
     """Where an updated pod goes."""
-    if place is Place.IN_FLIGHT or (place is Place.UNSCHEDULABLE and not changed):
-        return place
-    return Place.ACTIVE
+    return Place.ACTIVE if changed and place is not Place.IN_FLIGHT else place
 
 
 def _illegal(uid: str, place: Place, event: QueueEvent) -> IllegalMoveError:

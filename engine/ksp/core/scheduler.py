@@ -6,7 +6,9 @@
     next_deadline(now)         when a pod becomes due by itself
 
 A pod that gets a node is assumed to be there at once, so that the next decision counts it, while the driver binds it.
-It does no I/O, has no clock and no dice of its own: a recording of what went in gives the same decisions again."""
+Names are unique at any time: a pod that comes under the name of another proves that the other is gone. To be told the
+same again, be it under another version, changes nothing. It does no I/O, has no clock and no dice of its own: a
+recording of what went in gives the same decisions again."""
 
 from __future__ import annotations
 
@@ -33,20 +35,24 @@ from ksp.core.cycle import Cycle, Decision
 from ksp.core.filter import Filter
 from ksp.core.queue import QueuedPod, SchedulingQueue
 from ksp.core.state import ClusterState
+from ksp.core.unread_pods import UnreadPods
 from ksp.core.wake import (
     NODE_ADD,
     NODE_DELETE,
     POD_ADD,
     POD_DELETE,
     Wake,
+    cause_of,
     differs,
     node_events,
+    object_differs,
     object_event,
     pod_events,
 )
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
 from ksp.policy.profile import Profile
+from ksp.policy.unread import NOTHING, UnreadFields
 from ksp.ports import Dice
 
 FINISHED = frozenset({"Succeeded", "Failed"})
@@ -54,7 +60,8 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attempt: the pod, what was decided, and what is to be done now."""
+    """One attempt: the pod, what was decided, and what is to be done now: a Bind or Report of the pod first, then
+    warnings, if any."""
 
     pod: PodInfo
     attempt: int
@@ -63,22 +70,40 @@ class Step:
 
 
 class Scheduler:
-    """Schedules the pods that name one of its profiles."""
+    """Schedules the pods that name one of its profiles.
+
+    For metrics: `pending`, `cache_size`, `queue.incoming` (how often pods came to a place of the queue, and why) and
+    `unread.counts` (pods with fields that the policy does not read).
+    """
 
     def __init__(
         self, profiles: Sequence[Profile], dice: Dice, *, queue: SchedulingQueue | None = None,
-        assumed_ttl: float | None = None,
+        assumed_ttl: float | None = None, unread_fields: UnreadFields = UnreadFields.REFUSE,
     ) -> None:  # fmt: skip
         self.state = ClusterState()
         self.cache = SchedulerCache(self.state, assumed_ttl)
         self.queue = SchedulingQueue() if queue is None else queue
         self.tables = Tables(self.state)
         self.wake = Wake(profiles)
-        self.cycles = {
-            profile.scheduler_name: Cycle(
-                profile, self.state, Filter(profile, self.state, self.tables, self.queue.nominated_on), dice
-            )
-            for profile in profiles
+        self.unread = UnreadPods(profiles, unread_fields)
+        self.cycles = {profile.scheduler_name: self._cycle(profile, dice) for profile in profiles}
+
+    def _cycle(self, profile: Profile, dice: Dice) -> Cycle:
+        nodes_filter = Filter(profile, self.state, self.tables, self.queue.nominations.nodes)
+        return Cycle(profile, self.state, nodes_filter, dice, self.unread.by[profile.scheduler_name])
+
+    # ---- sizes
+
+    def pending(self) -> dict[str, int]:
+        """How many pods wait, by queue: active, backoff, unschedulable, gated."""
+        return self.queue.pending()
+
+    def cache_size(self) -> dict[str, int]:
+        """How many nodes there are, pods placed on any node (assumed ones included), and assumed pods."""
+        return {
+            "nodes": len(self.state.nodes),
+            "pods": len(self.cache),
+            "assumed_pods": self.cache.assumed_count,
         }
 
     # ---- decisions
@@ -91,12 +116,16 @@ class Scheduler:
             return None
         pod, claim = queued.info, self.queue.nominations.node_of(queued.uid)
         decision = self.cycles[pod.scheduler_name].decide(pod)
-        if not decision.node:
-            return self._refused(queued, decision, now)
-        self.cache.assume(pod, decision.node)
-        self.queue.clear_nomination(pod.uid)
-        self._release(pod.uid, claim, now)
-        return Step(pod, queued.attempts, decision, (Bind(pod, decision.node),))
+        if decision.unread is not NOTHING:
+            self.unread.decided(pod, decision.unread)
+        if decision.node:
+            self.cache.assume(pod, decision.node)
+            self.queue.clear_nomination(pod.uid)
+            self._release(pod.uid, claim, now)
+            effect: Effect = Bind(pod, decision.node)
+        else:
+            effect = self._refused(queued, decision, now)
+        return Step(pod, queued.attempts, decision, (effect, *self.unread.said()))
 
     def _expire(self, now: float) -> None:
         """Pods that were bound long ago, and that the watch never showed, give their place back and are tried again."""
@@ -106,14 +135,12 @@ class Scheduler:
                 self.queue.retry(queued, now)
             self._move(frozenset({POD_DELETE}), now)
 
-    def _refused(self, queued: QueuedPod, decision: Decision, now: float) -> Step:
+    def _refused(self, queued: QueuedPod, decision: Decision, now: float) -> Report:
         if decision.failed:
             self.queue.retry(queued, now)
         else:
             self.queue.fail(queued, now, decision.denied_by)
-        reason = SCHEDULER_ERROR if decision.failed else UNSCHEDULABLE
-        report = Report(queued.info, reason, decision.message)
-        return Step(queued.info, queued.attempts, decision, (report,))
+        return Report(queued.info, SCHEDULER_ERROR if decision.failed else UNSCHEDULABLE, decision.message)
 
     def bind_succeeded(self, uid: str, now: float) -> None:
         """The pod is bound; the watch will show it."""
@@ -144,16 +171,18 @@ class Scheduler:
             case SetNode(node=node):
                 known = self.state.nodes.get(node.metadata.name)
                 events = frozenset({NODE_ADD}) if known is None else node_events(known, node)
-                self.state.set_node(node)
-                self._move(events, now)
+                if events:
+                    self.state.set_node(node)
+                    self._move(events, now)
             case DeleteNode(name=name):
                 self._delete_node(name, now)
             case SetObject(kind=kind, namespace=namespace, name=name, value=value):
-                verb = "Update" if self._has_object(kind, namespace, name) else "Add"
-                self.state.set_object(kind, namespace, name, value)
-                self._move(frozenset({object_event(kind, verb)}), now)
+                was = self._object(kind, namespace, name)
+                if was is None or object_differs(was, value):
+                    self.state.set_object(kind, namespace, name, value)
+                    self._move(frozenset({object_event(kind, "Add" if was is None else "Update")}), now)
             case DeleteObject(kind=kind, namespace=namespace, name=name):
-                if self._has_object(kind, namespace, name):
+                if self._object(kind, namespace, name) is not None:
                     self.state.remove_object(kind, namespace, name)
                     self._move(frozenset({object_event(kind, "Delete")}), now)
 
@@ -164,16 +193,19 @@ class Scheduler:
             self.state.remove_node(name)
             self._move(frozenset(events), now)
 
-    def _has_object(self, kind: str, namespace: str, name: str) -> bool:
+    def _object(self, kind: str, namespace: str, name: str) -> object | None:
         objects = self.state.objects[kind]
-        return name in (objects.get(namespace, {}) if namespace else objects)
+        return (objects.get(namespace, {}) if namespace else objects).get(name)
 
     def _move(self, events: frozenset[str], now: float) -> None:
         if events:
-            self.queue.move(lambda queued: self.wake.may_help(queued, events), now)
+            self.queue.move(lambda queued: self.wake.may_help(queued, events), now, cause_of(events))
 
     def _set_pod(self, pod: Pod, now: float) -> None:
         info = PodInfo.of(pod)
+        for gone in (self.cache.namesake(info), self.queue.namesake(info)):
+            if gone is not None:
+                self._delete_pod(gone, now)
         claim = self.queue.nominations.node_of(info.uid)
         if pod.status.phase in FINISHED:
             self._delete_pod(info.uid, now)
@@ -187,24 +219,28 @@ class Scheduler:
         self.queue.delete(info.uid)
         self.queue.clear_nomination(info.uid)
         events = self._assigned_events(info, node)
-        self.cache.confirm(info, node)
-        self._move(events, now)
+        if events:
+            self.cache.confirm(info, node)
+            self.unread.runs(info)
+            self._move(events, now)
 
     def _assigned_events(self, info: PodInfo, node: str) -> frozenset[str]:
         """What it is to others that a pod is shown on a node: new there, changed, or gone from where it was."""
         known, before = self.cache.get(info.uid), self.cache.node_name_of(info.uid)
         if known is not None and before == node and not self.cache.is_assumed(info.uid):
             return pod_events(known, info)
-        gone = before not in (None, node) or self.cache.namesake(info) is not None
-        return frozenset({POD_ADD, POD_DELETE}) if gone else frozenset({POD_ADD})
+        return frozenset({POD_ADD}) if before in (None, node) else frozenset({POD_ADD, POD_DELETE})
 
     def _set_pending(self, info: PodInfo, now: float) -> None:
         """A pod without a node: it waits, if it is ours, ungated and not on its way out."""
-        if info.uid in self.cache:
+        placed = self.cache.get(info.uid)
+        if placed is not None and pod_events(placed, info):
             self.cache.update(info)
-        wanted = info.scheduler_name in self.cycles and not info.terminating and not info.spec.scheduling_gates
-        if not wanted:
+        if info.scheduler_name not in self.cycles or info.terminating:
             self.queue.delete(info.uid)
+            return
+        if info.spec.scheduling_gates:
+            self.queue.gate(info)
             return
         queued = self.queue.get(info.uid)
         if queued is not None:
@@ -213,13 +249,11 @@ class Scheduler:
                 self.queue.clear_nomination(info.uid)  # it has its place; a status of before claims no other
         elif info.uid not in self.cache:
             self.queue.add(info, now)
-        if info.status.nominated_node_name and info.uid not in self.cache:
-            self.queue.nominate(info, info.status.nominated_node_name)
 
     def _delete_pod(self, uid: str, now: float) -> None:
         claim = self.queue.nominations.node_of(uid)
         self.queue.delete(uid)
-        self.queue.clear_nomination(uid)
+        self.unread.forget(uid)
         if uid in self.cache:
             self.cache.remove(uid)
             self._move(frozenset({POD_DELETE}), now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -16,7 +17,7 @@ from ksp.compile.footprint import (
     POD_STATUS,
     POD_UPDATE,
 )
-from ksp.core.cycle import ITSELF
+from ksp.core.cycle import EMPTINESS, ITSELF
 from ksp.core.queue import QueuedPod
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.model.meta import ObjectMeta
@@ -29,8 +30,10 @@ __all__ = [
     "POD_ADD",
     "POD_DELETE",
     "Wake",
+    "cause_of",
     "differs",
     "node_events",
+    "object_differs",
     "object_event",
     "pod_events",
 ]
@@ -62,7 +65,7 @@ def _others(metadata: ObjectMeta, spec: NodeSpec, status: NodeStatus) -> tuple[O
 def pod_events(old: PodInfo, new: PodInfo) -> frozenset[str]:
     """What of a pod that has its place changed."""
     events = set()
-    if differs(old, new):
+    if differs(old, new) or old.requests != new.requests:  # a resize shows in the status
         events.add(POD_UPDATE)
     if old.status != new.status:
         events.add(POD_STATUS)
@@ -74,6 +77,11 @@ def differs(old: PodInfo, new: PodInfo) -> bool:
     return old.spec != new.spec or _unversioned(old.metadata) != _unversioned(new.metadata)
 
 
+def object_differs(old: Any, new: Any) -> bool:
+    """More than the versions of two objects of another kind differs."""
+    return bool(replace(old, metadata=_unversioned(old.metadata)) != replace(new, metadata=_unversioned(new.metadata)))
+
+
 def _unversioned(metadata: ObjectMeta) -> ObjectMeta:
     return replace(metadata, resource_version="", generation=0)
 
@@ -83,11 +91,29 @@ def object_event(kind: str, verb: str) -> str:
     return OBJECT_EVENTS[kind] + verb
 
 
+# What a change is called where its causes are counted: kube-scheduler 1.19's names, of several events the first.
+_CAUSES: Final = {
+    NODE_ADD: NODE_ADD, "NodeAllocatable": "NodeAllocatableChange", "NodeLabel": "NodeLabelChange",
+    "NodeTaint": "NodeTaintChange", NODE_UPDATE: NODE_UPDATE, NODE_DELETE: NODE_DELETE, POD_DELETE: POD_DELETE,
+    POD_ADD: POD_ADD, POD_UPDATE: POD_UPDATE, POD_STATUS: POD_UPDATE,
+}  # fmt: skip
+_SHORT: Final = (("PersistentVolumeClaim", "Pvc"), ("PersistentVolume", "Pv"))
+
+
+def cause_of(events: frozenset[str]) -> str:
+    """The name under which kube-scheduler counts pods that such a change woke."""
+    known = next((cause for event, cause in _CAUSES.items() if event in events), None)
+    if known is not None:
+        return known
+    event = min(events)
+    return next((event.replace(long, short) for long, short in _SHORT if event.startswith(long)), event)
+
+
 class Wake:
     """Knows, rule by rule, which events can help a pod that the rule denied."""
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
-        self._by_rule: Mapping[str, frozenset[str]] = {ITSELF: frozenset()} | {
+        self._by_rule: Mapping[str, frozenset[str]] = {ITSELF: frozenset(), EMPTINESS: frozenset({NODE_ADD})} | {
             active.name: active.footprint.events for profile in profiles for active in profile.predicates
         }
 

@@ -137,7 +137,7 @@ class PodInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
     def of(pod: Pod) -> PodInfo:
         """Derive everything once. A pod without a uid is known by its namespace and name."""
         meta, spec = pod.metadata, pod.spec
-        requests = requests_of(spec)
+        requests = requests_of(spec, pod.status)
         terms = affinity_terms_of(pod)
         return PodInfo(
             metadata=meta,

@@ -11,7 +11,7 @@ import msgspec
 from ksp.model.int64 import wrap
 from ksp.model.labels import qualified_name_error
 from ksp.model.meta import ResourceList
-from ksp.model.pod import Container, PodSpec
+from ksp.model.pod import Container, ContainerStatus, PodSpec, PodStatus
 from ksp.model.quantity import QuantityError, milli_value, value
 
 Amounts = dict[str, int]
@@ -77,9 +77,10 @@ def amounts(path: str, resources: ResourceList) -> Amounts:
     return found
 
 
-def requests_of(spec: PodSpec) -> Requests:
+def requests_of(spec: PodSpec, status: PodStatus = PodStatus()) -> Requests:  # noqa: B008 - a frozen value
+    """What the pod asks for. A container that is being resized counts as the larger of what it asks for and has."""
     try:
-        pod = _Parsed.of(spec)
+        pod = _Parsed.of(spec, status)
     except QuantityError as error:
         nothing = _with_basic({})
         return Requests(stated=nothing, nonzero=nothing, error=str(error))
@@ -97,12 +98,22 @@ class _Parsed(msgspec.Struct, frozen=True):
     overhead: Amounts
 
     @staticmethod
-    def of(spec: PodSpec) -> _Parsed:
+    def of(spec: PodSpec, status: PodStatus) -> _Parsed:
+        had = _Had.of("containerStatuses", status.container_statuses, status)
+        sidecars_had = _Had.of("initContainerStatuses", status.init_container_statuses, status)
         init = zip(_lists("initContainers", spec.init_containers), spec.init_containers, strict=True)
         level = amounts("spec.resources.requests", spec.resources.requests) if spec.resources else {}
         return _Parsed(
-            list(_lists("containers", spec.containers)),
-            [(asked, container.restart_policy == "Always") for asked, container in init],
+            [
+                had.counted(container.name, asked)
+                for asked, container in zip(_lists("containers", spec.containers), spec.containers, strict=True)
+            ],
+            [
+                (sidecars_had.counted(container.name, asked), True)
+                if container.restart_policy == "Always"
+                else (asked, False)
+                for asked, container in init
+            ],
             {name: n for name, n in level.items() if name in ("cpu", "memory") or name.startswith("hugepages-")},
             amounts("spec.overhead", spec.overhead),
         )
@@ -130,6 +141,38 @@ class _Parsed(msgspec.Struct, frozen=True):
         total.update(self.level)
         _add(total, self.overhead, _NONE_UNSTATED)
         return total
+
+
+class _Had(msgspec.Struct, frozen=True):
+    """What containers were given, by name, as their statuses say; none whose status names no resources. `only` if a
+    resize was found infeasible: then what is asked for does not count. So kube-scheduler counts since 1.33."""
+
+    given: dict[str, Amounts]
+    only: bool
+
+    @staticmethod
+    def of(kind: str, statuses: tuple[ContainerStatus, ...], status: PodStatus) -> _Had:
+        given: dict[str, Amounts] = {}
+        for i, container in enumerate(statuses):
+            if container.resources is not None:
+                path = f"status.{kind}[{i}]"
+                has = amounts(f"{path}.resources.requests", container.resources.requests)
+                _raise_to(has, amounts(f"{path}.allocatedResources", container.allocated_resources))
+                given[container.name] = has
+        only = bool(given) and any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions)
+        return _Had(given, only)
+
+    def counted(self, name: str, asked: Amounts) -> Amounts:
+        """What the container counts for."""
+        has = self.given.get(name)
+        if has is None:
+            return asked
+        if not self.only:
+            has = dict(has)
+            _raise_to(has, asked)
+            for resource in asked:
+                has.setdefault(resource, 0)
+        return has
 
 
 def _lists(kind: str, containers: Iterable[Container]) -> Iterable[Amounts]:

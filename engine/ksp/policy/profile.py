@@ -33,6 +33,7 @@ class ActivePriority:
     plugin: str
     priority: Priority
     weight: int
+    footprint: Footprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,10 @@ class ProfileBuilder:
             predicates.append(ActivePredicate(use.rule.name, use.rule.plugin, made, footprint))
         priorities = []
         for use in provider.priorities:
-            made = self._rule(use.rule)[0].instantiate(_arguments(use, own, plugins))
+            rule, footprint = self._rule(use.rule)
+            made = rule.instantiate(_arguments(use, own, plugins))
             assert isinstance(made, Priority)
-            priorities.append(ActivePriority(use.rule.name, use.rule.plugin, made, use.weight))
+            priorities.append(ActivePriority(use.rule.name, use.rule.plugin, made, use.weight, footprint))
         return Profile(scheduler_name, tuple(predicates), tuple(priorities), percentage)
 
     def of(self, profile: typed.Profile, plugins: PluginArguments | None = None) -> Profile:

@@ -74,7 +74,7 @@ def _decided(profile: Profile, case: Mapping[str, Any]) -> dict[str, Any]:
     nominated = _nominated(cluster)
     tables = Tables(state)
     nodes = state.node_list()
-    filtered = Filter(profile, state, tables, lambda name: nominated.get(name, ())).run(pod, nodes)
+    filtered = Filter(profile, state, tables, lambda: nominated).run(pod, nodes)
     result |= _filters(filtered, nodes, pod)
     failure = filtered.failure()
     if failure is not None:
@@ -105,11 +105,11 @@ def cluster_state(cluster: Mapping[str, Any]) -> ClusterState:
     return state
 
 
-def _nominated(cluster: Mapping[str, Any]) -> dict[str, list[PodInfo]]:
-    by_node: dict[str, list[PodInfo]] = {}
+def _nominated(cluster: Mapping[str, Any]) -> dict[str, dict[str, PodInfo]]:
+    by_node: dict[str, dict[str, PodInfo]] = {}
     for value in cluster.get("nominatedPods") or ():
-        pod = convert(Pod, value)
-        by_node.setdefault(pod.status.nominated_node_name, []).append(PodInfo.of(pod))
+        pod = PodInfo.of(convert(Pod, value))
+        by_node.setdefault(pod.status.nominated_node_name, {})[pod.uid] = pod
     return by_node
 
 

@@ -24,7 +24,7 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 
 from ksp.compile.runtime import Denial
-from ksp.core.changes import Bind, DeletePod, Report, SetPod
+from ksp.core.changes import Bind, DeletePod, Report, SetPod, Warn
 from ksp.core.cycle import Decision
 from ksp.core.scheduler import FINISHED, Scheduler, Step
 from ksp.model.info import PodInfo
@@ -182,9 +182,11 @@ class VirtualCluster:
                     record.fate, record.node, record.message, record.reasons = Fate.PLACED, node, "", {}
                 case Report(message=message):
                     record.message = message
-                    record.reasons = _reasons(step.decision, len(self.scheduler.state.node_list()))
+                    record.reasons = reasons_of(step.decision, len(self.scheduler.state.node_list()))
                     if step.decision.failed:
                         self._erred.add(step.pod.uid)
+                case Warn():  # what is ignored does not change what becomes of the pod
+                    pass
                 case _:
                     assert_never(effect)
         return Attempt(self.now, record)
@@ -213,7 +215,7 @@ def _events(arrivals: Sequence[Arrival], *, departures: bool) -> Iterator[_Event
             yield max(arrival.leaves, math.nextafter(arrival.arrives, math.inf)), _LEAVES, i, arrival
 
 
-def _reasons(decision: Decision, nodes: int) -> Counter[str]:
+def reasons_of(decision: Decision, nodes: int) -> Counter[str]:
     """How many nodes each reason was given for."""
     filtered = decision.filtered
     if decision.failed:

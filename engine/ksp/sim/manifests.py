@@ -17,6 +17,7 @@ import msgspec
 from ksp.model.decode import CLUSTER_SCOPED, KINDS, DecodeError, convert, kind_of
 from ksp.sim.documents import field_lines, read_documents
 from ksp.sim.texts import ManifestError, texts
+from ksp.sim.validation import first_mistake
 from ksp.sim.yaml_values import TextError, ValuePath
 
 __all__ = ["TEMPLATES", "Loaded", "ManifestError", "Manifests", "load"]
@@ -153,6 +154,9 @@ class _Reading:
             message = f"{kind} {full} stands twice: first at {first.file}:{first.line}"
             raise DecodeError(("metadata", "name"), message)
         value = convert(struct, _placed(fields, namespace, name))
+        mistake = first_mistake(value)
+        if mistake is not None:
+            raise mistake
         loaded = Loaded(kind, namespace, name, value, file, candidate.line)
         self.seen[kind, namespace, name] = loaded
         self.result.objects.append(loaded)

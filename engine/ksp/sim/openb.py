@@ -194,9 +194,12 @@ def _arrival(row: dict[str, str]) -> Arrival:
 
 def _pod(row: dict[str, str]) -> Pod:
     name, qos = row["name"], row.get("qos")
-    requests = _amounts(row, _count(row, "num_gpu"))
+    gpus = _count(row, "num_gpu")
+    resources: dict[str, object] = {"requests": _amounts(row, gpus)}
+    if gpus:
+        resources["limits"] = {GPU: gpus}  # the API takes no extended resource without
     metadata = {"name": name, "namespace": "default", "uid": f"default/{name}", "labels": {"qos": qos} if qos else {}}
-    spec = {"containers": [{"name": "main", "resources": {"requests": requests}}], "affinity": _gpu_affinity(row)}
+    spec = {"containers": [{"name": "main", "resources": resources}], "affinity": _gpu_affinity(row)}
     return convert(Pod, {"metadata": metadata, "spec": spec})
 
 

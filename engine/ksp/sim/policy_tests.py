@@ -89,7 +89,7 @@ class _Question:
         self.node = state.nodes[scene.node_name(expect.node)]
         self.names = {scene.node_name(o.name): o.name for o in scene.test.objects if o.kind == "Node"}
         self.tables = Tables(state)
-        self.filter = Filter(profile, state, self.tables, lambda _: ())
+        self.filter = Filter(profile, state, self.tables, dict)
 
     def answer(self) -> tuple[str, Sequence[Observation]]:
         match self.expect.verdict:

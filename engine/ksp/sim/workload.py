@@ -91,7 +91,10 @@ def _pods(objects: Iterable[Loaded]) -> tuple[list[Pod], list[ManifestError]]:
 
 def _notes(manifests: Manifests, cluster: Iterable[Change], waiting: Iterable[Pod]) -> Iterator[str]:
     if manifests.templates:
-        yield f"no pods are made from {_counted(manifests.templates)}: a controller would make them"
+        yield (
+            f"no pods are made from {_counted(manifests.templates)}: a controller would make them. "
+            "Add pods, such as those that `kubectl get pods -o yaml` prints"
+        )
     if manifests.unknown:
         yield f"not read by the scheduler: {_counted(manifests.unknown)}"
     nodes = {change.node.metadata.name: change.node for change in cluster if isinstance(change, SetNode)}

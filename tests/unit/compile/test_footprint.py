@@ -76,7 +76,7 @@ HELPED: dict[str, tuple[str, set[str]]] = {
     # parts of a node
     "labels": ('deny "x" when node.labels["a"] == "b"', {"NodeLabel"}),
     "labels by their other name": ('deny "x" when node.metadata.labels["a"] == "b"', {"NodeLabel"}),
-    "allocatable by its other name": ('deny "x" when "a" in node.status.allocatable', {"NodeAllocatable"}),
+    "allocatable by its other name": ('deny "x" when "a.io/a" in node.status.allocatable', {"NodeAllocatable"}),
     "conditions": ('deny "x" when node.status.conditions.exists(c, c.type == "a")', {"NodeUpdate"}),
     "its name": ('deny "x" when node.name == "a"', set()),
     "the spec as one": ('deny "x" when node.spec == pod.node.spec', {"NodeTaint", "NodeUpdate"}),

@@ -124,7 +124,7 @@ def cluster(*nodes: Node) -> ClusterState:
 
 
 def filter_of(profile: Profile, state: ClusterState, nominations: Nominations | None = None) -> Filter:
-    return Filter(profile, state, Tables(state), (nominations or Nominations()).on)
+    return Filter(profile, state, Tables(state), (nominations or Nominations()).nodes)
 
 
 def cycle_of(profile: Profile, state: ClusterState, dice: FakeDice | None = None) -> Cycle:

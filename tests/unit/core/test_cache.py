@@ -174,3 +174,44 @@ def test_every_move_is_the_table_s(phase: CachePhase, event: CacheEvent) -> None
 def test_a_ttl_is_positive() -> None:
     with pytest.raises(ValueError, match="must be positive"):
         SchedulerCache(ClusterState(), ttl=0)
+
+
+# ---- pods that come again under another name, which no API server has them do
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_a_pod_under_another_name_is_the_same_pod(confirmed: bool) -> None:
+    cache = cache_of("n", "m", ttl=30.0)
+    cache.assume(pod("p", name="old"), "n")
+    cache.finish_binding("p", 0.0)
+    renamed = pod("p", name="new", namespace="other", cpu="200m")
+    if confirmed:
+        cache.confirm(renamed, "n")
+    else:
+        cache.update(renamed)
+    assert (cpu(cache, "n"), len(cache), cache.get("p")) == (200, 1, renamed)
+    assert (cache.is_assumed("p"), cache.next_deadline()) == ((False, None) if confirmed else (True, 30.0))
+    assert cache.namesake(pod("q", name="old")) is None
+    assert cache.namesake(pod("q", name="new", namespace="other")) == "p"
+    assert list(cache.state.pods_in_namespace("other")) == ["p"]
+    assert not cache.state.pods_in_namespace("default")
+    cache.remove("p")
+    assert cpu(cache, "n") == 0
+    assert cache.namesake(pod("q", name="new", namespace="other")) is None
+
+
+def test_a_pod_under_another_name_on_another_node_is_the_same_pod() -> None:
+    cache = cache_of("n", "m")
+    cache.confirm(pod("p", name="old"), "n")
+    cache.confirm(pod("p", name="new"), "m")
+    assert (cpu(cache, "n"), cpu(cache, "m"), len(cache)) == (0, 100, 1)
+    assert cache.namesake(pod("q", name="old")) is None
+
+
+def test_a_pod_that_takes_the_name_of_another_takes_its_place() -> None:
+    cache = cache_of("n")
+    cache.confirm(pod("p", name="a"), "n")
+    cache.assume(pod("q", name="b"), "n")
+    cache.update(pod("q", name="a"))
+    assert "p" not in cache
+    assert (cpu(cache, "n"), cache.assumed_count) == (100, 1)

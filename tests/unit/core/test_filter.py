@@ -198,10 +198,27 @@ def test_two_passes_leave_the_views_as_they_were(fields: dict[str, Any]) -> None
     state, claims = crowded()
     tables = Tables(state)
     incoming = info("p", **fields)
-    Filter(default_profile(), state, tables, claims.on).run(incoming, state.node_list())
-    kept = Filter(default_profile(), state, tables, Nominations().on).run(incoming, state.node_list())
+    Filter(default_profile(), state, tables, claims.nodes).run(incoming, state.node_list())
+    kept = Filter(default_profile(), state, tables, Nominations().nodes).run(incoming, state.node_list())
     fresh = judged(state, incoming)
     assert (kept.refused, kept.feasible) == (fresh.refused, fresh.feasible)
+
+
+def test_rules_are_bound_once_for_each_node_with_nominations_and_once_for_the_others() -> None:
+    views = 0
+
+    class Counting(Tables):
+        def view(self, *arguments: Any) -> Any:
+            nonlocal views
+            views += 1
+            return super().view(*arguments)
+
+    rules = "predicate Alone { view on = count p in cluster.pods by p.node.name deny 'x' when on[node.name] > 3 }"
+    state = cluster(*map(node, "abcde"))
+    claims = nominated(a=info("n1"), b=info("n2"), c=info("n3"))
+    subject = Filter(profile_of(rules, "predicates { Alone }"), state, Counting(state), claims.nodes)
+    assert [n.name for n in subject.run(info("p"), state.node_list()).feasible] == list("abcde")
+    assert views == 1 + 3 + 1
 
 
 def test_the_state_is_restored_even_if_a_rule_breaks() -> None:
@@ -215,7 +232,7 @@ def test_the_state_is_restored_even_if_a_rule_breaks() -> None:
                 raise RuntimeError("broken")
             return super().view(*arguments)
 
-    subject = Filter(default_profile(), state, Broken(state), claims.on)
+    subject = Filter(default_profile(), state, Broken(state), claims.nodes)
     with pytest.raises(RuntimeError, match="broken"):
         subject.run(info("p", labels=WEB), state.node_list())
     assert snapshot(state) == before

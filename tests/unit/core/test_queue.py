@@ -28,6 +28,11 @@ def unschedulable(queue: SchedulingQueue, uid: str = "p", now: float = 0.0) -> Q
     return queued
 
 
+def waiting(queue: SchedulingQueue) -> tuple[int, int, int]:
+    sizes = queue.pending()
+    return sizes["active"], sizes["backoff"], sizes["unschedulable"]
+
+
 # ---- order
 
 
@@ -94,20 +99,30 @@ def test_a_woken_pod_first_ends_its_backoff() -> None:
     queue = SchedulingQueue()
     queued = unschedulable(queue)
     queue.move_all(0.5)
-    assert queue.pending() == {"active": 0, "backoff": 1, "unschedulable": 0}
+    assert waiting(queue) == (0, 1, 0)
     assert queue.next_deadline(0.5) == 1.0
     assert popped(queue, 1.0) is queued
     queue.fail(queued, 1.0, FIT)
     queue.move_all(3.0)
-    assert queue.pending() == {"active": 1, "backoff": 0, "unschedulable": 0}
+    assert waiting(queue) == (1, 0, 0)
 
 
-def test_any_update_ends_a_backoff() -> None:
+def test_a_change_ends_a_backoff() -> None:
     queue = SchedulingQueue()
     queue.add(pod("p"), 0.0)
     queue.retry(popped(queue), 0.0)
-    assert queue.update(pod("p"), changed=False) is Place.ACTIVE
+    assert queue.update(pod("p"), changed=True) is Place.ACTIVE
     assert popped(queue).attempts == 2
+
+
+def test_a_new_status_ends_no_backoff() -> None:
+    queue = SchedulingQueue()
+    queue.add(pod("p"), 0.0)
+    queue.retry(popped(queue), 0.0)
+    shown = pod("p", nominated="n")
+    assert queue.update(shown, changed=False) is Place.BACKOFF
+    assert queue.next_deadline(0.0) == 1.0
+    assert popped(queue, 1.0).info is shown
 
 
 # ---- waiting for events
@@ -198,10 +213,10 @@ def test_a_deleted_pod_is_nowhere() -> None:
     queue.add(pod("b"), 0.0)
     queue.retry(popped(queue), 0.0)
     queue.add(pod("c"), 0.0)
-    assert queue.pending() == {"active": 1, "backoff": 1, "unschedulable": 1}
+    assert waiting(queue) == (1, 1, 1)
     for uid in ("a", "b", "c", "never"):
         queue.delete(uid)
-    assert queue.pending() == {"active": 0, "backoff": 0, "unschedulable": 0}
+    assert waiting(queue) == (0, 0, 0)
     assert queue.next_deadline(0.0) is None
     assert queue.pop(1e9) is None
     assert len(queue) == 0
@@ -310,3 +325,55 @@ def test_every_move_is_the_table_s(place: Place, event: QueueEvent) -> None:
 def test_patience_is_positive() -> None:
     with pytest.raises(ValueError, match="patience"):
         SchedulingQueue(patience=0)
+
+
+# ---- names, gates, and what is counted
+
+
+def test_a_name_tells_who_must_be_gone() -> None:
+    queue = SchedulingQueue()
+    queue.add(pod("1", name="web-0"), 0.0)
+    assert queue.namesake(pod("2", name="web-0")) == "1"
+    assert queue.namesake(pod("1", name="web-0")) is None
+    assert queue.namesake(pod("2", name="web-1")) is None
+    assert queue.namesake(pod("2", name="web-0", namespace="other")) is None
+    queue.update(pod("1", name="web-1"), changed=True)
+    assert queue.namesake(pod("2", name="web-0")) is None
+    assert queue.namesake(pod("2", name="web-1")) == "1"
+    queue.delete("1")
+    assert queue.namesake(pod("2", name="web-1")) is None
+
+
+def test_gated_pods_are_counted_until_they_come_or_go() -> None:
+    queue = SchedulingQueue()
+    for uid in ("a", "b"):
+        queue.gate(pod(uid))
+        queue.gate(pod(uid))
+    assert queue.pending()["gated"] == 2
+    assert (len(queue), queue.pop(0.0), queue.next_deadline(0.0)) == (0, None, None)
+    queue.add(pod("a"), 1.0)
+    assert (queue.pending()["gated"], popped(queue, 1.0).uid) == (1, "a")
+    queue.delete("b")
+    assert queue.pending()["gated"] == 0
+
+
+def test_incoming_pods_are_counted_by_queue_and_cause() -> None:
+    queue = SchedulingQueue()
+    unschedulable(queue, "a")
+    queue.move(lambda _: True, 0.5, "NodeAdd")
+    popped(queue, 1.0)
+    queue.add(pod("b"), 1.0)
+    queue.retry(popped(queue, 1.0), 1.0)
+    queue.update(pod("b"), changed=True)
+    unschedulable_again = popped(queue, 1.0)
+    queue.fail(unschedulable_again, 1.0, FIT)
+    queue.pop(61.0)
+    assert queue.incoming == {
+        ("active", "PodAdd"): 2,
+        ("unschedulable", "ScheduleAttemptFailure"): 2,
+        ("backoff", "NodeAdd"): 1,
+        ("active", "BackoffComplete"): 1,
+        ("backoff", "ScheduleAttemptFailure"): 1,
+        ("active", "PodUpdate"): 1,
+        ("active", "UnschedulableTimeout"): 1,
+    }

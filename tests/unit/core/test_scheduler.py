@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.core.scheduling import FakeDice, default_profile, node, pod, profile_of, scheduler, stepped
 
 from ksp.core.changes import (
@@ -22,6 +23,7 @@ from ksp.core.changes import (
 from ksp.core.queue import Place
 from ksp.core.scheduler import Scheduler
 from ksp.model.apps import Service
+from ksp.model.decode import convert
 
 
 def with_nodes(*names: str, **fields: Any) -> Scheduler:
@@ -129,14 +131,27 @@ def test_a_misfit_is_reported_and_waits() -> None:
     assert subject.next_deadline(0.0) == 60.0
 
 
-def test_an_error_is_reported_and_tried_again_with_backoff() -> None:
+def test_without_nodes_a_pod_waits_for_the_first() -> None:
     subject = scheduler()
     subject.on(SetPod(pod("p")), 0.0)
     step = stepped(subject)
-    assert step.effects == (Report(step.pod, SCHEDULER_ERROR, "no nodes available to schedule pods"),)
+    assert step.effects == (Report(step.pod, UNSCHEDULABLE, "no nodes available to schedule pods"),)
+    assert place_of(subject, "p") is Place.UNSCHEDULABLE
+    subject.on(SetPod(pod("runs", on="n")), 2.0)
+    subject.on(SetObject("services", "default", "s", Service()), 2.0)
+    assert place_of(subject, "p") is Place.UNSCHEDULABLE
+    subject.on(SetNode(node("n")), 2.0)
+    assert stepped(subject, 2.0).decision.node == "n"
+
+
+def test_an_error_is_reported_and_tried_again_with_backoff() -> None:
+    subject = with_nodes("n")
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    subject.on(SetPod(pod("p", volumes=[claim])), 0.0)
+    step = stepped(subject)
+    assert step.effects == (Report(step.pod, SCHEDULER_ERROR, 'persistentvolumeclaim "data" not found'),)
     assert place_of(subject, "p") is Place.BACKOFF
-    subject.on(SetNode(node("n")), 0.5)
-    assert stepped(subject, 1.0).decision.node == "n"
+    assert stepped(subject, 1.0).attempt == 2
 
 
 def test_amounts_that_cannot_be_read_are_reported_while_others_go_on() -> None:
@@ -419,6 +434,123 @@ def test_a_name_that_comes_again_under_another_uid_is_another_pod() -> None:
     subject.on(SetPod(pod("web-0", on="n", metadata={"uid": "2"})), 0.0)
     assert list(subject.state.pods) == ["2"]
     assert cpu_on(subject, "n") == 1000
+
+
+@pytest.mark.parametrize("assumed", [False, True])
+def test_a_pod_made_anew_proves_that_the_one_before_is_gone(assumed: bool) -> None:
+    """The watch may show the second and never that the first was deleted."""
+    subject = with_nodes("n")
+    subject.on(SetPod(pod("web-0", requests={"cpu": "3"}, metadata={"uid": "1"})), 0.0)
+    if assumed:
+        stepped(subject)
+    subject.on(SetPod(pod("web-0", requests={"cpu": "2"}, metadata={"uid": "2"})), 0.1)
+    assert "1" not in subject.queue
+    assert cpu_on(subject, "n") == 0
+    step = stepped(subject, 0.1)
+    assert (step.pod.uid, step.decision.node) == ("2", "n")
+    subject.bind_failed("1", 0.2)
+    subject.on(DeletePod("1"), 0.3)
+    assert cpu_on(subject, "n") == 2000
+    assert subject.step(100.0) is None
+
+
+def test_a_pod_that_another_scheduler_binds_waits_no_more() -> None:
+    subject = with_nodes("n")
+    for uid in ("active", "unschedulable"):
+        subject.on(SetPod(pod(uid, requests={"cpu": "64"}, nominated="n")), 0.0)
+    subject.step(0.0)
+    for uid in ("active", "unschedulable"):
+        subject.on(SetPod(pod(uid, on="n", requests={"cpu": "1"}, nominated="n")), 1.0)
+    assert len(subject.queue) == 0
+    assert subject.queue.nominated_on("n") == []
+    assert cpu_on(subject, "n") == 2000
+    assert subject.step(100.0) is None
+
+
+def test_what_is_listed_anew_wakes_nobody_and_changes_nothing() -> None:
+    subject = with_nodes("n")
+    service = convert(Service, {"metadata": {"name": "s", "resourceVersion": "1"}})
+    subject.on(SetObject("services", "default", "s", service), 0.0)
+    subject.on(SetPod(pod("runs", on="n")), 0.0)
+    subject.on(SetPod(pod("waits", requests={"cpu": "64"})), 0.0)
+    stepped(subject)
+    queued = subject.queue.get("waits")
+    assert queued is not None
+    queued.unschedulable_by = frozenset()  # whatever happens helps it
+    generation = subject.state.generation
+    later = {"resourceVersion": "2"}
+    subject.on(SetNode(replace(node("n"), metadata=replace(node("n").metadata, resource_version="2"))), 5.0)
+    subject.on(
+        SetObject(
+            "services", "default", "s", replace(service, metadata=replace(service.metadata, resource_version="2"))
+        ),
+        5.0,
+    )
+    subject.on(SetPod(pod("runs", on="n", metadata=later)), 5.0)
+    subject.on(SetPod(pod("waits", requests={"cpu": "64"}, metadata=later)), 5.0)
+    assert place_of(subject, "waits") is Place.UNSCHEDULABLE
+    assert subject.state.generation == generation
+    subject.on(SetObject("services", "default", "s", Service()), 5.0)
+    assert place_of(subject, "waits") is Place.ACTIVE
+
+
+def test_the_condition_that_the_scheduler_wrote_ends_no_backoff() -> None:
+    subject = with_nodes("n")
+    subject.on(SetPod(pod("p")), 0.0)
+    stepped(subject)
+    subject.bind_failed("p", 0.0)
+    subject.on(SetPod(pod("p", phase="Pending")), 0.1)
+    assert place_of(subject, "p") is Place.BACKOFF
+    assert subject.next_deadline(0.1) == 1.0
+    subject.on(SetPod(pod("p", phase="Pending", labels={"app": "web"})), 0.2)
+    assert place_of(subject, "p") is Place.ACTIVE
+
+
+def test_an_old_claim_in_the_status_does_not_move_a_newer_one() -> None:
+    subject = with_nodes("n", "m")
+    subject.on(SetPod(pod("p", requests={"cpu": "64"}, nominated="n")), 0.0)
+    queued = subject.queue.get("p")
+    assert queued is not None
+    subject.queue.nominate(queued.info, "m")
+    subject.on(SetPod(pod("p", requests={"cpu": "64"}, nominated="n", phase="Pending")), 0.1)
+    assert subject.queue.nominations.node_of("p") == "m"
+    subject.on(SetPod(pod("p", requests={"cpu": "64"}, nominated="")), 0.2)
+    assert subject.queue.nominations.node_of("p") is None
+
+
+# ---- sizes
+
+
+def test_pods_are_counted_where_they_are() -> None:
+    subject = with_nodes("n")
+    gates = [{"name": "wait"}]
+    for name in ("gated", "opens", "goes"):
+        subject.on(SetPod(pod(name, schedulingGates=gates)), 0.0)
+    subject.on(SetPod(pod("theirs", schedulingGates=gates, schedulerName="another")), 0.0)
+    subject.on(SetPod(pod("runs", on="n")), 0.0)
+    subject.on(SetPod(pod("unseen", on="m")), 0.0)
+    assert subject.pending() == {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 3}
+    subject.on(SetPod(pod("opens", schedulingGates=gates[:0])), 1.0)
+    subject.on(DeletePod("goes"), 1.0)
+    assert subject.pending() == {"active": 1, "backoff": 0, "unschedulable": 0, "gated": 1}
+    assert subject.cache_size() == {"nodes": 1, "pods": 2, "assumed_pods": 0}
+    stepped(subject, 1.0)
+    assert subject.cache_size() == {"nodes": 1, "pods": 3, "assumed_pods": 1}
+    subject.bind_succeeded("opens", 1.0)
+    assert subject.cache_size()["assumed_pods"] == 1
+    subject.on(SetPod(pod("opens", on="n")), 1.0)
+    assert subject.cache_size() == {"nodes": 1, "pods": 3, "assumed_pods": 0}
+
+
+def test_the_cause_of_a_wake_is_counted() -> None:
+    subject = with_nodes("n")
+    subject.on(SetPod(pod("p", requests={"cpu": "64"})), 0.0)
+    stepped(subject)
+    subject.on(SetNode(node("m")), 5.0)
+    stepped(subject, 5.0)
+    subject.on(SetNode(node("m", cpu="128", labels={"a": "b"})), 20.0)
+    assert subject.queue.incoming["active", "NodeAdd"] == 1
+    assert subject.queue.incoming["active", "NodeAllocatableChange"] == 1
 
 
 def test_the_same_story_gives_the_same_decisions() -> None:

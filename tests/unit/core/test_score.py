@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.core.scheduling import cluster, info, node, profile_of
+from tests.unit.core.scheduling import cluster, default_profile, info, node, profile_of
 
 from ksp.compile.tables import Tables
 from ksp.core.score import Scored, score
 from ksp.core.state import ClusterState
+from ksp.model.decode import convert
 from ksp.model.info import PodInfo
+from ksp.model.node import Node
 from ksp.policy.profile import Profile
 
 
@@ -42,12 +44,22 @@ def test_without_priorities_every_node_scores_one() -> None:
     assert result == Scored({}, [1, 1, 1], "")
 
 
+def annotated(name: str, score: str) -> Node:
+    return convert(Node, {"metadata": {"name": name, "annotations": {"score": score}}})
+
+
 @pytest.mark.parametrize("value", ["101", "-1", "1000000"])
 def test_a_score_outside_of_0_to_100_is_an_error(value: str) -> None:
-    result = scored(one(f"score node.name == 'b' ? {value} : 50"), cluster(node("a"), node("b")))
+    rules = one("score int(node.annotations['score'])")
+    result = scored(rules, cluster(annotated("a", "50"), annotated("b", value)))
     assert "One" in result.error
     assert value in result.error
     assert result.total == []
+
+
+def test_a_pod_without_containers_has_no_images_anywhere() -> None:
+    result = scored(default_profile(), cluster(node("a"), node("b")), info("p", containers=[]))
+    assert result.by_plugin["ImageLocality"] == [0, 0]
 
 
 @pytest.mark.parametrize("value", ["0", "100"])

@@ -14,11 +14,12 @@ from ksp.core.node_order import ZONE
 from ksp.core.queue import Place
 from ksp.core.scheduler import Scheduler
 from ksp.core.state import CLUSTER_KINDS, NAMESPACED_KINDS
-from ksp.core.wake import node_events, object_event
+from ksp.core.wake import cause_of, node_events, object_event
 from ksp.model.apps import Service
 from ksp.model.decode import convert
 from ksp.model.info import NodeInfo
 from ksp.model.node import Node
+from ksp.model.pod import PodStatus
 from ksp.model.storage import PersistentVolumeClaim, StorageClass
 
 WEB = {"app": "web"}
@@ -65,11 +66,36 @@ def test_every_kind_of_object_has_its_events() -> None:
     assert object_event("csiNodes", "Delete") == "CSINodeDelete"
 
 
+@pytest.mark.parametrize(
+    ("events", "cause"),
+    [
+        ({"NodeAdd"}, "NodeAdd"),
+        ({"NodeLabel", "NodeTaint", "NodeAllocatable"}, "NodeAllocatableChange"),
+        ({"NodeTaint", "NodeUpdate"}, "NodeTaintChange"),
+        ({"NodeDelete", "AssignedPodDelete"}, "NodeDelete"),
+        ({"AssignedPodAdd", "AssignedPodDelete"}, "AssignedPodDelete"),
+        ({"AssignedPodStatus"}, "AssignedPodUpdate"),
+        ({"PersistentVolumeClaimAdd"}, "PvcAdd"),
+        ({"PersistentVolumeUpdate"}, "PvUpdate"),
+        ({"StorageClassAdd"}, "StorageClassAdd"),
+        ({"CSINodeUpdate"}, "CSINodeUpdate"),
+        ({"ReplicaSetDelete"}, "ReplicaSetDelete"),
+    ],
+)
+def test_a_change_is_counted_under_kube_schedulers_name(events: set[str], cause: str) -> None:
+    assert cause_of(frozenset(events)) == cause
+
+
 # ---- whom it wakes
 
 
 def placed(name: str, **fields: Any) -> SetPod:
     return SetPod(pod(name, on="n", **fields))
+
+
+def waiting(subject: Scheduler) -> tuple[int, int, int]:
+    sizes = subject.pending()
+    return sizes["active"], sizes["backoff"], sizes["unschedulable"]
 
 
 def service(name: str) -> Change:
@@ -197,7 +223,7 @@ def test_an_object_that_is_removed_wakes_those_that_read_its_kind() -> None:
     stepped(subject)
     subject.on(DeleteObject("services", "default", "s"), LATER)
     subject.on(DeleteObject("services", "default", "never there"), LATER)
-    assert subject.queue.pending() == {"active": 0, "backoff": 0, "unschedulable": 1}
+    assert waiting(subject) == (0, 0, 1)
 
 
 def test_a_pod_that_nothing_denied_wakes_for_anything() -> None:
@@ -224,10 +250,26 @@ def test_a_woken_pod_backs_off_first() -> None:
     subject = asleep("PodFitsResources")
     stepped(subject)
     subject.on(DeletePod("runs"), 0.5)
-    assert subject.queue.pending() == {"active": 0, "backoff": 1, "unschedulable": 0}
+    assert waiting(subject) == (0, 1, 0)
     assert subject.next_deadline(0.5) == 1.0
     assert subject.step(0.9) is None
     assert stepped(subject, 1.0).decision.node == "n"
+
+
+def test_a_running_pod_makes_room_when_it_is_smaller_not_when_it_is_to_be() -> None:
+    def running(asked: str, has: str) -> SetPod:
+        status = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": has}}}]}
+        return SetPod(replace(pod("runs", on="n", requests={"cpu": asked}), status=convert(PodStatus, status)))
+
+    subject = scheduler()
+    subject.on(SetNode(node("n", cpu="4")), 0.0)
+    subject.on(running("3", "3"), 0.0)
+    subject.on(SetPod(pod("p", requests={"cpu": "2"})), 0.0)
+    assert not stepped(subject).decision.node
+    subject.on(running("1", "3"), LATER)
+    assert not stepped(subject, LATER).decision.node
+    subject.on(running("1", "1"), 2 * LATER)
+    assert stepped(subject, 2 * LATER).decision.node == "n"
 
 
 def test_who_is_not_woken_is_tried_again_after_a_minute() -> None:

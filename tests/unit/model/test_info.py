@@ -296,3 +296,50 @@ def test_empty_ones() -> None:
     assert EMPTY_NODE.pods == {}
     assert EMPTY_POD.requests == {"cpu": 0, "memory": 0, "ephemeral-storage": 0}
     assert AffinityTerm().selector is NOTHING
+
+
+# ---- containers that are being resized
+
+
+def resized(asked: str, has: Any, *conditions: dict[str, str], restart: str = "") -> PodInfo:
+    """A pod with a container, or sidecar, that asks for that much cpu, and whose status is `has`."""
+    kinds = ("initContainers", "initContainerStatuses") if restart else ("containers", "containerStatuses")
+    own = {"name": "c", **container(restart=restart, cpu=asked)}
+    status = {kinds[1]: [{"name": "c", **has}], "conditions": list(conditions)}
+    return PodInfo.of(convert(Pod, {"metadata": {"name": "p"}, "spec": {kinds[0]: [own]}, "status": status}))
+
+
+INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+
+
+@pytest.mark.parametrize("restart", ["", "Always"])
+@pytest.mark.parametrize(
+    ("asked", "has", "conditions", "cpu"),
+    [
+        ("1", {"resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "1"}}, [], 1000),
+        ("1", {"resources": {"requests": {"cpu": "2"}}}, [], 2000),
+        ("1", {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}, [], 3000),
+        ("4", {"resources": {"requests": {"cpu": "2"}}}, [], 4000),
+        ("4", {"resources": {"requests": {"cpu": "2"}}}, [DEFERRED], 4000),
+        ("4", {"resources": {"requests": {"cpu": "2"}}}, [INFEASIBLE], 2000),
+        ("1", {"resources": {}}, [], 1000),
+        ("1", {"allocatedResources": {"cpu": "3"}}, [], 1000),
+        ("4", {}, [INFEASIBLE], 4000),
+    ],
+)
+def test_a_container_counts_as_the_larger_of_what_it_asks_for_and_has(
+    restart: str, asked: str, has: Any, conditions: list[dict[str, str]], cpu: int
+) -> None:
+    info = resized(asked, has, *conditions, restart=restart)
+    assert info.requests["cpu"] == info.nonzero_requests["cpu"] == cpu
+
+
+def test_the_status_of_another_container_says_nothing() -> None:
+    info = resized("1", {"name": "other", "resources": {"requests": {"cpu": "2"}}})
+    assert info.requests["cpu"] == 1000
+
+
+def test_what_a_container_has_may_be_unreadable_too() -> None:
+    info = resized("1", {"resources": {"requests": {"cpu": "2x"}}})
+    assert info.error == 'status.containerStatuses[0].resources.requests[cpu]: "2x" is not a quantity'
