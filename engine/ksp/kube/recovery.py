@@ -1,0 +1,159 @@
+"""What a reflector does after a failure: where it goes on, and how long it waits.
+
+    the server is not there          quick: 0.8 to 1.6 s, 1.5 to 3 s, 1.5 to 3 s, ...
+    (refused, reset, 502, 503, 504)
+    a watch that had been steady     the quick waits begin anew, so a reset is mended within 2 s
+    the server wants time            as long as it says (Retry-After, at most a minute), up to twice that by chance
+    anything else                    slow: 0.8 to 1.6 s, 1.6 to 3.2 s, ..., 30 to 60 s; anew after two healthy minutes
+    the history is lost (410)        at once; if that was less than half a minute ago, slow
+
+Why the quick waits stop at 3 s: after a restart of the server the first event is to come within 5 s, and a relist may
+still have to follow. Ten reflectors then make some five attempts a second, which costs a server that is not there
+nothing, and one that is just coming up very little. A server that answers and refuses is not there to be asked that
+often: 30 to 60 s. No way leads back without a wait, but for the end of a watch that had lived for a while or had
+brought something.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ksp.kube.backoff import Backoff
+from ksp.kube.errors import ApiError, KubeError, OutcomeUnknownError, UnreachableError
+from ksp.kube.timers import Timers
+
+# A watch that brought nothing and ended sooner (seconds) is a failure, however well it ended.
+SHORT: Final = 1.0
+
+# A watch that lived longer than this (seconds) was healthy: longer than any quick wait.
+STEADY: Final = 4.0
+
+# Seconds between two relists for lost history that may follow each other without a wait.
+RELIST_PAUSE: Final = 30.0
+
+# The longest time, in seconds, that a server is believed when it wants to be left alone.
+LONGEST_RETRY_AFTER: Final = 60.0
+
+# Failures in a row, without any progress, after which a position is given up.
+PATIENCE: Final = 3
+
+_AWAY: Final = frozenset({502, 503, 504})
+_ASKS_FOR_PATIENCE: Final = frozenset({401, 403, 429})
+
+
+class RelistError(KubeError):
+    """The watch cannot bring the cache up to date. The text is the reason, in a few words."""
+
+
+class ShortWatchError(KubeError):
+    """The server ended a watch at once, in good order, and without an event. To ask again at once would never stop."""
+
+
+class Session:
+    """One attempt to list or watch."""
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._opened: float | None = None
+        self.progressed = False
+
+    def open(self) -> None:
+        """The server has agreed to a watch."""
+        self._opened = self._timers.now()
+
+    @property
+    def opened(self) -> bool:
+        return self._opened is not None
+
+    @property
+    def lived(self) -> float:
+        """Seconds since the watch was opened; 0 if it was not."""
+        return 0.0 if self._opened is None else self._timers.now() - self._opened
+
+    @property
+    def short(self) -> bool:
+        return not self.progressed and self.lived < SHORT
+
+    @property
+    def steady(self) -> bool:
+        return self.lived >= STEADY
+
+
+class Recovery:
+    """Remembers the failures of one reflector."""
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._quick = Backoff(timers, maximum=1.5)
+        self._slow = Backoff(timers)
+        self._stuck = 0
+        self._relisted = float("-inf")
+
+    def went_well(self, session: Session) -> None:
+        """The attempt is over, and the time that it was good for counts."""
+        if session.steady:
+            self._quick.reset()
+        if session.steady or session.progressed:
+            self._stuck = 0
+
+    def must_relist(self, error: KubeError) -> str:
+        """Why the position cannot be kept after this failure of a watch; empty: it can."""
+        match error:
+            case RelistError():
+                return str(error)
+            case ApiError() if history_is_lost(error):
+                return "too old"
+            case ApiError() if _is_ahead(error):
+                return "too large resource version"
+            case UnreachableError():
+                return ""
+            case ApiError(status=status) if status in _ASKS_FOR_PATIENCE | _AWAY:
+                return ""
+            case ApiError(status=status) if status < 500:
+                return f"refused with {status}"
+        return "no progress" if self.is_stuck() else ""
+
+    def is_stuck(self) -> bool:
+        """Counts a failure, and says whether it is one too many in a row."""
+        self._stuck += 1
+        if self._stuck < PATIENCE:
+            return False
+        self._stuck = 0
+        return True
+
+    def delay(self, error: KubeError) -> float:
+        """Seconds to wait after the failure."""
+        match error:
+            case ApiError(retry_after=float() as seconds):
+                return min(max(seconds, 0.8), LONGEST_RETRY_AFTER) * (1 + self._timers.jitter())
+            case RelistError():
+                return self._before_relist()
+            case ApiError() if history_is_lost(error) or _is_ahead(error):
+                return self._before_relist()
+            case UnreachableError(temporary=True) | OutcomeUnknownError():
+                return self._quick.next()
+            case ApiError(status=status) if status in _AWAY:
+                return self._quick.next()
+            case _:
+                return self._slow.next()
+
+    def _before_relist(self) -> float:
+        now = self._timers.now()
+        recent = now - self._relisted < RELIST_PAUSE
+        self._relisted = now
+        return self._slow.next() if recent else 0.0
+
+
+def history_is_lost(error: ApiError) -> bool:
+    """The version that was asked for is too old: on a list as a status, on a watch as an ERROR event."""
+    return error.status == 410 or error.reason in {"Expired", "Gone"}
+
+
+def _is_ahead(error: ApiError) -> bool:
+    """The server has not got so far: it lags behind, or its history went back. A list at a quorum helps in both
+    cases."""
+    causes = error.details.get("causes")
+    named = isinstance(causes, list) and any(
+        isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge" for cause in causes
+    )
+    return named or "Too large resource version" in error.message

@@ -1,0 +1,111 @@
+"""The kinds that a scheduler watches: one row each, and where the API serves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from ksp.model.apps import ReplicaSet, ReplicationController, Service, StatefulSet
+from ksp.model.meta import ObjectMeta
+from ksp.model.node import Node
+from ksp.model.pod import Pod
+from ksp.model.policy import PodDisruptionBudget
+from ksp.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+
+
+class Object(Protocol):
+    """What all structs of `ksp.model` that stand for an object have."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVersion:
+    """A version of an API group; the core's group is empty."""
+
+    group: str
+    version: str
+
+    @property
+    def prefix(self) -> str:
+        """The path under which its resources lie: `/api/v1`, `/apis/apps/v1`."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def _everything(_value: object) -> bool:
+    return True
+
+
+def _unfinished(pod: Pod) -> bool:
+    return pod.status.phase not in {"Succeeded", "Failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind: `plural` is its name in paths and rules, `versions` are what ksp understands, the best first.
+
+    `fields` is a field selector: what it leaves out is never sent. `keeps` says the same of an object, for servers that
+    do not heed the selector.
+    """
+
+    kind: str
+    plural: str
+    struct: type[msgspec.Struct]
+    versions: tuple[GroupVersion, ...]
+    namespaced: bool = True
+    fields: str = ""
+    keeps: Callable[[Any], bool] = _everything
+
+    @property
+    def group(self) -> str:
+        """The API group, which all versions share."""
+        return self.versions[0].group
+
+    @property
+    def scope(self) -> str:
+        """Where the scheduler lists it, for messages. Namespaced kinds are listed in all namespaces."""
+        return "in all namespaces" if self.namespaced else "at cluster scope"
+
+    @property
+    def rule(self) -> str:
+        """The rule that a ClusterRole needs, in YAML's flow style."""
+        return f'apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["get","list","watch"]'
+
+
+CORE: Final = (GroupVersion("", "v1"),)
+APPS: Final = (GroupVersion("apps", "v1"),)
+POLICY: Final = (GroupVersion("policy", "v1"), GroupVersion("policy", "v1beta1"))
+STORAGE: Final = (GroupVersion("storage.k8s.io", "v1"), GroupVersion("storage.k8s.io", "v1beta1"))
+
+# Pods that have finished hold nothing on their node, and a cluster may keep very many of them.
+UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+
+_ROWS: Final = (
+    Resource("Pod", "pods", Pod, CORE, fields=UNFINISHED, keeps=_unfinished),
+    Resource("Node", "nodes", Node, CORE, namespaced=False),
+    Resource("Service", "services", Service, CORE),
+    Resource("ReplicationController", "replicationcontrollers", ReplicationController, CORE),
+    Resource("ReplicaSet", "replicasets", ReplicaSet, APPS),
+    Resource("StatefulSet", "statefulsets", StatefulSet, APPS),
+    Resource("PersistentVolumeClaim", "persistentvolumeclaims", PersistentVolumeClaim, CORE),
+    Resource("PersistentVolume", "persistentvolumes", PersistentVolume, CORE, namespaced=False),
+    Resource("StorageClass", "storageclasses", StorageClass, STORAGE, namespaced=False),
+    Resource("CSINode", "csinodes", CSINode, STORAGE, namespaced=False),
+    Resource("PodDisruptionBudget", "poddisruptionbudgets", PodDisruptionBudget, POLICY),
+)
+
+# By kind.
+RESOURCES: Final[Mapping[str, Resource]] = MappingProxyType({row.kind: row for row in _ROWS})
+
+
+def key_of(meta: ObjectMeta) -> str:
+    """`namespace/name`, or `name` for what is in no namespace."""
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name

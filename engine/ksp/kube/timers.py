@@ -1,0 +1,37 @@
+"""Time and chance for everything that waits at the edge: a parameter, so that tests advance it by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import Protocol
+
+
+class Timers(Protocol):
+    """Seconds that pass, and the jitter of backoffs."""
+
+    def now(self) -> float:
+        """Monotonic seconds since an epoch of its own."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Returns when `seconds` have passed; at the next turn of the loop where they are zero or less."""
+        ...
+
+    def jitter(self) -> float:
+        """A number from 0 up to, not including, 1."""
+        ...
+
+
+class SystemTimers:
+    """The computer's clock and Python's random numbers."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds))
+
+    def jitter(self) -> float:
+        return random.random()
