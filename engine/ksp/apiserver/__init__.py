@@ -1,1 +1,5 @@
-"""An embedded Kubernetes API server, good enough for kubectl and for tests."""
+"""An embedded Kubernetes API server for tests and demos: objects in memory, over real HTTP on a loopback port."""
+
+from ksp.apiserver.server import ApiServer
+
+__all__ = ["ApiServer"]

@@ -1,0 +1,146 @@
+"""`ksp apiserver`: a Kubernetes API in memory, for tests, demos and trying kubectl."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ksp.apiserver import ApiServer
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The command line."""
+
+    host: str
+    port: int
+    emulate: str
+    load: tuple[str, ...]
+    tls: bool
+    token_auth: bool
+    kubeconfig_out: Path | None
+    ready_file: Path | None
+
+
+@click.command
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 is any free port.")
+@click.option("--bind-address", "host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option(
+    "--emulate",
+    type=click.Choice(["1.19", "1.36"]),
+    default="1.36",
+    show_default=True,
+    help="Whose version of the API is answered.",
+)
+@click.option(
+    "--load",
+    multiple=True,
+    metavar="PATH",
+    help="Objects to begin with: a manifest, what `kubectl get -o yaml` printed, a folder, `-`; again for more.",
+)
+@click.option("--tls", is_flag=True, help="Serve https, with a certificate made for this run.")
+@click.option("--token-auth", is_flag=True, help="Ask for a token: kubeconfig has those of admin, scheduler, nobody.")
+@click.option(
+    "--kubeconfig-out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a kubeconfig there when it serves.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write url, port and process id there, as JSON, when it serves.",
+)
+def apiserver(
+    port: int, host: str, emulate: str, load: tuple[str, ...], tls: bool, token_auth: bool,
+    kubeconfig_out: Path | None, ready_file: Path | None,
+) -> None:  # fmt: skip
+    """Serve a Kubernetes API from memory, until Ctrl-C or SIGTERM.
+
+    There is no etcd behind it, no controllers and no kubelets: what is written is kept until the process ends. Requests
+    are answered as kube-apiserver of the emulated version answers them. Not for anything that matters.
+    """
+    if not _is_loopback(host) and not token_auth:
+        raise click.UsageError("beyond this machine only with --token-auth: whoever reaches the port may do everything")
+    asyncio.run(_serve(_Settings(host, port, emulate, load, tls, token_auth, kubeconfig_out, ready_file)))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def _serve(settings: _Settings) -> None:
+    from ksp.apiserver import ApiServer
+    from ksp.apiserver.server import new_tokens
+
+    server = ApiServer(settings.emulate, tokens=new_tokens() if settings.token_auth else None)
+    _load(server, settings.load)
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    try:
+        await server.start(settings.host, settings.port, tls=settings.tls)
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
+    try:
+        _say_so(server, settings)
+        await stop.wait()
+    finally:
+        await server.stop()
+
+
+def _load(server: ApiServer, paths: Iterable[str]) -> None:
+    """Puts the objects of files into the server; the first mistake ends the command."""
+    from ksp.apiserver.status import ApiStatusError
+    from ksp.cli.manifest_objects import objects
+    from ksp.sim.texts import ManifestError
+
+    try:
+        for found in objects(paths, sys.stdin.buffer):
+            try:
+                server.load([found.value])
+            except ApiStatusError as error:
+                raise found.error(str(error)) from None
+    except ManifestError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _say_so(server: ApiServer, settings: _Settings) -> None:
+    counts = server.state.store.counts()
+    loaded = ", ".join(f"{counts[name]} {name}" for name in ("nodes", "pods") if name in counts)
+    click.echo(f"{server.url} answers as Kubernetes {settings.emulate}" + (f": {loaded}" if loaded else ""))
+    if settings.kubeconfig_out is not None:
+        _write(settings.kubeconfig_out, server.kubeconfig())
+        click.echo(f"kubectl --kubeconfig {settings.kubeconfig_out} get pods -A")
+    elif settings.tls or settings.token_auth:
+        click.echo("kubectl needs a kubeconfig: name a file with --kubeconfig-out")
+    else:
+        click.echo(f"kubectl --server {server.url} get pods -A")
+    if settings.ready_file is not None:
+        _write(settings.ready_file, {"url": server.url, "port": server.port, "pid": os.getpid()})
+    sys.stdout.flush()
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    """Whole or not at all: who waits for the file never reads half of it. Only the user may read it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
+        json.dump(value, stream, indent=2)
+        stream.write("\n")
+    temporary.replace(path)
