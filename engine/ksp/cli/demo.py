@@ -1,87 +1,81 @@
-"""`ksp demo`: the example cluster, scheduled in virtual time before the user's eyes."""
+"""`ksp demo`: an embedded API server, and the scheduler that works on it over HTTP, before the user's eyes."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ksp.cli.terminal import counted
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ksp.sim.cluster import Attempt
-    from ksp.sim.outcome import Outcome
-    from ksp.sim.workload import Workload
+    from ksp.cli.live_run import Settled, Trial
+    from ksp.sim.outcome import Outcome, PodRecord
 
-INTERVAL = 0.5
-"""Virtual seconds between two pods."""
-_NAME, _NODE = 36, 12
+_NAME = 36
 
 
 @click.command
+@click.option("--openb", type=click.Path(path_type=Path), metavar="FOLDER", help="A trace instead of the examples.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N pods of the trace.")
+@click.option("--emulate", type=click.Choice(["1.19", "1.36"]), default="1.36", show_default=True, help="The server.")
+@click.option("--keep", is_flag=True, help="Leave server and scheduler running, for kubectl, until Ctrl-C.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the dice that choose among equal nodes.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def demo(seed: int, output_format: str) -> None:
-    """Schedule the example cluster that comes with ksp, by the rules of kube-scheduler 1.19.
+def demo(openb: Path | None, limit: int | None, emulate: str, keep: bool, seed: int, output_format: str) -> None:
+    """Schedule the example cluster on an API server of ksp's own, by the rules of kube-scheduler 1.19.
 
-    Every half second of virtual time a pod arrives. Shows where each goes, and why the rest find no node.
+    Starts the server, makes the pods one by one over HTTP, and shows where each goes, and why the rest find no node.
+    With --keep the cluster stays, to be tried with kubectl.
     """
-    from ksp.cli.profile_choice import DEFAULT, chosen_profiles
-    from ksp.cli.report_json import render
-    from ksp.sim.cluster import VirtualCluster
-    from ksp.sim.dice import SeededDice
-    from ksp.sim.stopwatch import RunningStopwatch
+    from ksp.cli.live_run import Trial
+    from ksp.sim.texts import ManifestError
 
-    workload = _examples()
-    cluster = VirtualCluster(chosen_profiles(), workload, SeededDice(seed), stopwatch=RunningStopwatch())
-    if output_format == "json":
-        click.echo(render(cluster.finish(), policy=DEFAULT, seed=seed, notes=workload.notes))
-        return
-    click.echo(_head(workload, seed))
-    for line in _progress(cluster.attempts()):
-        click.echo(line)
-    _write(_report(cluster.outcome()))
+    if limit is not None and openb is None:
+        raise click.UsageError("--limit is for a trace: name one with --openb")
+    try:
+        asyncio.run(_demo(Trial(openb, limit, emulate, seed), as_json=output_format == "json", keep=keep))
+    except ManifestError as error:
+        raise click.ClickException(str(error)) from error
 
 
-def _examples() -> Workload:
-    import ksp
-    from ksp.sim.manifests import load
-    from ksp.sim.workload import of_manifests
-
-    folder = Path(ksp.__file__).parent / "examples"
-    return of_manifests(load([str(folder / "cluster"), str(folder / "workload")]), interval=INTERVAL)
-
-
-def _head(workload: Workload, seed: int) -> str:
+async def _demo(trial: Trial, *, as_json: bool, keep: bool) -> None:
+    from ksp.cli.live_run import settled
     from ksp.cli.profile_choice import DEFAULT
-    from ksp.cli.terminal import counted
-    from ksp.core.changes import SetNode
+    from ksp.cli.progress import Bar
+    from ksp.cli.report_json import render
 
-    nodes = sum(isinstance(change, SetNode) for change in workload.cluster)
-    pods = counted(len(workload.arrivals), "pod")
-    return f"{pods} for {counted(nodes, 'node')}, by the rules of {DEFAULT} (seed {seed})\n\n  time  pod\n"
+    if not as_json:
+        click.echo(f"An API server as of {trial.emulate}, and the rules of {DEFAULT} (seed {trial.seed})\n")
+    with Bar() if trial.openb or as_json else nullcontext(_Lines()) as audience:
+        async with settled(trial, audience) as done:
+            if isinstance(audience, Bar):
+                audience.stop()
+            if as_json:
+                click.echo(render(done.outcome, policy=DEFAULT, seed=trial.seed))
+            else:
+                _write(_report(done))
+            if keep:
+                await _kept(done.kubeconfig)
 
 
-def _progress(attempts: Iterator[Attempt]) -> Iterator[str]:
-    """A line for each pod that arrives, and for those that find a place later; in the end one for all that do not."""
-    from ksp.cli.terminal import counted
+class _Lines:
+    """A line for each pod that arrives, and for those that find a place later."""
 
-    again: dict[str, float] = {}
-    for attempt in attempts:
-        record = attempt.record
+    def expect(self, pods: int) -> None:
+        click.echo(f"  time  {counted(pods, 'pod')}")
+
+    def tell(self, time: float, record: PodRecord) -> None:
         if record.node or record.attempts == 1:
             why = record.node or "waits: " + (_most_common(record.reasons) or record.message)
-            yield f"{attempt.time:6.1f}  {record.namespace + '/' + record.name:{_NAME}}  {why}"
-        if record.node:
-            again.pop(record.uid, None)
-        elif record.attempts > 1:
-            again[record.uid] = attempt.time
-    if again:
-        tried = f"{counted(len(again), 'pod')} tried again, for the last time a minute after the last change"
-        yield f"{max(again.values()):6.1f}  {tried}: no node"
+            click.echo(f"{time:6.2f}  {record.namespace + '/' + record.name:{_NAME}}  {why}")
 
 
 def _most_common(reasons: Mapping[str, int]) -> str:
@@ -89,17 +83,39 @@ def _most_common(reasons: Mapping[str, int]) -> str:
     return max(sorted(reasons), key=reasons.__getitem__, default="")
 
 
-def _report(outcome: Outcome) -> Iterator[RenderableType]:
+async def _kept(kubeconfig: Path) -> None:
+    click.echo(
+        f"\nServer and scheduler go on until Ctrl-C. In another terminal:\n\n"
+        f"  export KUBECONFIG={kubeconfig}\n"
+        "  kubectl get pods --all-namespaces --output wide\n"
+        "  kubectl describe pod --namespace shop monolith\n"
+        "  kubectl run try --image=none\n"
+    )
+    await asyncio.Event().wait()
+
+
+def _report(done: Settled) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from ksp.cli import report
     from ksp.sim.outcome import Fate
 
+    outcome = done.outcome
+    small = len(outcome.records) <= report.SMALL
     waiting = [record for record in outcome.records if record.fate is Fate.WAITING]
-    yield report.titled("Where the pods went", report.pods_by_node(outcome))
-    yield report.titled("Why the rest did not", report.reasons_by_pod(waiting))
+    yield report.titled("Where the pods went", (report.pods_by_node if small else report.pods_by_group)(outcome))
+    if waiting:
+        table = report.reasons_by_pod(waiting) if small else report.reasons_by_count(waiting)
+        yield report.titled("Why the rest did not", table)
     yield report.titled("Allocation", report.allocation_table(outcome))
-    yield report.titled("In short", Text("\n".join(report.summary(outcome))))
+    speed = () if small else _speed(outcome, done.cpu)
+    yield report.titled("In short", Text("\n".join([*report.summary(outcome, "in all"), *speed])))
+
+
+def _speed(outcome: Outcome, cpu: float) -> Iterator[str]:
+    pods = max(1, len(outcome.records))
+    rate = pods / outcome.now if outcome.now else 0.0
+    yield f"over HTTP {rate:,.0f} pods a second, and {1000 * cpu / pods:.1f} ms of the scheduler's CPU for each"
 
 
 def _write(parts: Iterator[RenderableType]) -> None:

@@ -23,6 +23,8 @@ COMMANDS = {
     "test": Entry("ksp.cli.test:test", "Run the tests of policies."),
     "simulate": Entry("ksp.cli.simulate:simulate", "Schedule the pods of a cluster or a trace in virtual time."),
     "demo": Entry("ksp.cli.demo:demo", "Schedule the example cluster."),
+    "run": Entry("ksp.cli.run:run", "Schedule the pods of a Kubernetes cluster."),
+    "apiserver": Entry("ksp.cli.apiserver:apiserver", "Serve a Kubernetes API from memory, to try things on."),
     "footprint": Entry("ksp.cli.footprint:footprint", "Show what rules read, and which events can help a pod."),
     "compile": Entry("ksp.cli.compile:compile_", "Show the functions that rules are compiled to."),
     "evaluate": Entry("ksp.cli.evaluate:evaluate", "Answer recorded cases, for comparison with kube-scheduler."),

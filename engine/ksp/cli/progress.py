@@ -1,15 +1,17 @@
-"""How far a simulation is, on a terminal; in a pipe nothing is said."""
+"""How far the scheduling of many pods is, on a terminal; in a pipe nothing is said."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from ksp.sim.cluster import Attempt
+from ksp.sim.outcome import PodRecord
 
 
 class _Rate(ProgressColumn):
@@ -17,19 +19,46 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed:,.0f} pods/s" if task.speed else "")
 
 
+class Bar:
+    """A bar on stderr that shows how many pods have been decided for, and how fast. Nothing in a pipe."""
+
+    def __init__(self) -> None:
+        columns = (
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TextColumn("remaining"),
+            TimeRemainingColumn(),
+        )  # fmt: skip
+        self._shown = sys.stderr.isatty()
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not self._shown)
+        self._pods = self._seen = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def expect(self, pods: int) -> None:
+        """So many pods will be tried. Shows the bar."""
+        self._pods = pods
+        self._bar.add_task("scheduling", total=pods)
+        self._bar.start()
+
+    def tell(self, time: float, record: PodRecord) -> None:
+        """An attempt was made, or a pod was left alone."""
+        self._seen += record.attempts <= 1
+        again = self._seen >= self._pods and record.attempts > 1
+        if self._shown:
+            what = "trying again" if again else "scheduling"
+            self._bar.update(self._bar.tasks[0].id, completed=self._seen, description=what)
+
+    def stop(self) -> None:
+        self._bar.stop()
+
+
 def with_progress(attempts: Iterable[Attempt], pods: int) -> Iterator[Attempt]:
-    """The same attempts, with a bar on stderr that shows how many of the pods have been decided for."""
-    if not sys.stderr.isatty():
-        yield from attempts
-        return
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TextColumn("remaining"),
-        TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task, seen = bar.add_task("scheduling", total=pods), 0
+    """The same attempts, with a bar on stderr."""
+    with Bar() as bar:
+        bar.expect(pods)
         for attempt in attempts:
-            seen += attempt.record.attempts <= 1
-            again = "trying again" if seen >= pods and attempt.record.attempts > 1 else "scheduling"
-            bar.update(task, completed=seen, description=again)
+            bar.tell(attempt.time, attempt.record)
             yield attempt

@@ -161,8 +161,12 @@ def allocation_table(outcome: Outcome) -> Table:
     return table
 
 
-def summary(outcome: Outcome) -> Iterator[str]:
+def summary(outcome: Outcome, clock: str = "of virtual time") -> Iterator[str]:
     """A few lines: how many pods found a place, and how fast that was decided."""
+    if not outcome.records:
+        runs = f"{counted(outcome.running, 'pod')} {'runs' if outcome.running == 1 else 'run'} already"
+        yield f"{runs if outcome.running else 'no pod runs'}, and none waits for a node"
+        return
     placed, waiting = outcome.count(Fate.PLACED), outcome.count(Fate.WAITING)
     yield f"{placed:,} of {counted(len(outcome.records), 'pod')} placed, {waiting:,} found no node"
     alone = Counter(printable(r.message) for r in outcome.records if r.fate is Fate.LEFT_ALONE)
@@ -172,7 +176,7 @@ def summary(outcome: Outcome) -> Iterator[str]:
     if left:
         yield f"{counted(left, 'pod')} went away again"
     speed = f", {outcome.rate:,.0f} a second" if outcome.rate else ""
-    yield f"{counted(outcome.decisions, 'decision')}{speed}; {duration(outcome.now)} of virtual time"
+    yield f"{counted(outcome.decisions, 'decision')}{speed}; {duration(outcome.now)} {clock}"
 
 
 def duration(seconds: float) -> str:

@@ -1,0 +1,108 @@
+"""Follows a scheduler that works on a real API server, and tells what came of it as of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from time import monotonic
+from typing import Protocol
+
+from ksp.core.changes import Bind, Report
+from ksp.core.scheduler import Scheduler, Step
+from ksp.model.info import PodInfo
+from ksp.runtime.observer import Binding
+from ksp.sim.cluster import reasons_of
+from ksp.sim.outcome import Allocation, Fate, NodeUse, Outcome, PodRecord, totals
+
+
+class Audience(Protocol):
+    """Who is told how it goes on."""
+
+    def expect(self, pods: int) -> None:
+        """So many pods will be tried."""
+        ...
+
+    def tell(self, time: float, record: PodRecord) -> None:
+        """An attempt was made, so many seconds after the start."""
+        ...
+
+
+class Follower:
+    """An observer of the loop; it tells the audience of each attempt."""
+
+    def __init__(self, audience: Audience, nodes: Callable[[], int]) -> None:
+        """`nodes` is asked for the number of nodes that the scheduler knows."""
+        self.records: dict[str, PodRecord] = {}
+        self.last_placed = 0.0
+        self.decisions = 0
+        self.seconds = 0.0
+        self.open_bindings = 0
+        self._audience = audience
+        self._nodes = nodes
+        self._began = monotonic()
+
+    def now(self) -> float:
+        return monotonic() - self._began
+
+    # ---- what the loop tells
+
+    def decided(self, step: Step, seconds: float) -> None:
+        self.decisions += 1
+        self.seconds += seconds
+        record = self._record(step.pod)
+        record.attempts, record.decided = step.attempt, self.now()
+        for effect in step.effects:
+            match effect:
+                case Bind(node=node):
+                    record.fate, record.node, record.message, record.reasons = Fate.PLACED, node, "", {}
+                    self.last_placed = record.decided
+                    self.open_bindings += 1
+                case Report(message=message):
+                    record.message, record.reasons = message, reasons_of(step.decision, self._nodes())
+                case _:
+                    pass
+        self._audience.tell(record.decided, record)
+
+    def bound(self, binding: Binding, now: float) -> None:
+        self.open_bindings -= 1
+
+    def not_bound(self, binding: Binding, message: str, now: float) -> None:
+        self.open_bindings -= 1
+        record = self._record(binding.pod)
+        record.fate, record.node, record.message = Fate.WAITING, "", message
+
+    def fault(self, where: str, pod: PodInfo | None) -> None:
+        pass
+
+    def _record(self, pod: PodInfo) -> PodRecord:
+        arrived = self.now()
+        return self.records.setdefault(pod.uid, PodRecord(pod.uid, pod.namespace, pod.name, arrived))
+
+    # ---- what came of it
+
+    def is_settled(self, scheduler: Scheduler, uids: Iterable[str]) -> bool:
+        """Nothing more will happen by itself: all these pods were tried, all bindings are confirmed, and none of those
+        that back off has still to hear of a pod that was placed after its last attempt."""
+        pending = scheduler.queue.pending()
+        if pending["active"] or self.open_bindings or scheduler.cache.assumed():
+            return False
+        if not all(uid in self.records for uid in uids):
+            return False
+        if not pending["backoff"]:
+            return True
+        waiting = [record for record in self.records.values() if record.fate is Fate.WAITING]
+        return all((record.decided or 0.0) > self.last_placed for record in waiting)
+
+    def outcome(self, scheduler: Scheduler, ours: Container[str]) -> Outcome:
+        """How things are now. `ours` are the uids of the pods that were made; what else runs was there before."""
+        nodes = tuple(map(NodeUse.of, scheduler.state.node_list()))
+        requested = totals(node.requested for node in nodes)
+        allocatable = totals(node.allocatable for node in nodes)
+        allocation = {
+            name: Allocation(requested.get(name, 0), there, requested.get(name, 0))
+            for name, there in allocatable.items()
+            if there or requested.get(name, 0)
+        }
+        records = tuple(record for uid, record in self.records.items() if uid in ours)
+        placed = sum(record.fate is Fate.PLACED for record in records)
+        running = len(scheduler.cache) - placed
+        return Outcome(records, nodes, allocation, running, self.now(), self.decisions, self.seconds)

@@ -1,0 +1,99 @@
+"""`ksp run`: schedules the pods of a cluster."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command
+@click.option(
+    "--kubeconfig", metavar="FILE", help="How to reach the cluster (KUBECONFIG, ~/.kube/config or the pod's)."
+)
+@click.option("--master", metavar="URL", help="The API server's address, instead of the kubeconfig's.")
+@click.option("--scheduler-name", metavar="NAME", help="Schedule the pods that name this scheduler.")
+@click.option("--policy-file", metavar="FILE", help="The rules (those of kube-scheduler 1.19 if not given).")
+@click.option("--policy-dir", metavar="DIR", help="The rules: all profiles of the *.ksp files below the folder.")
+@click.option(
+    "--algorithm-provider",
+    type=click.Choice(["DefaultProvider", "ClusterAutoscalerProvider"]),
+    help="The rules: one of kube-scheduler's providers.",
+)
+@click.option(
+    "--percentage-of-nodes-to-score",
+    "percentage",
+    type=click.IntRange(0, 100),
+    metavar="N",
+    help="Instead of what the policy says; 0 adapts to the cluster's size.",
+)
+@click.option(
+    "--unread-fields",
+    type=click.Choice(["refuse", "warn", "ignore"]),
+    default="refuse",
+    show_default=True,
+    help="Pods that ask for what the policy does not read: let them wait, bind them with a warning, or say nothing.",
+)
+@click.option(
+    "--kube-api-qps",
+    "qps",
+    type=click.FloatRange(0),
+    default=50.0,
+    show_default=True,
+    help="Requests a second to the API server in the long run; 0 is no limit.",
+)
+@click.option(
+    "--kube-api-burst",
+    "burst",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Requests at once, and bindings on their way at a time.",
+)
+@click.option(
+    "--watch-inactivity",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    default=60.0,
+    show_default=True,
+    help="Give up a watch that has been silent for so long, and open it again.",
+)
+@click.option("--bind-address", metavar="IP", default="127.0.0.1", show_default=True, help="For health and metrics.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=10251, show_default=True, help="For health and metrics; 0 is none."
+)
+@click.option("--seed", type=int, help="Of the dice that choose among equal nodes, so that a run can be repeated.")
+@click.option(
+    "-v",
+    "--v",
+    "verbosity",
+    type=click.IntRange(0, 10),
+    default=0,
+    metavar="N",
+    help="Log more: 2 each decision, 10 all.",
+)
+def run(
+    kubeconfig: str | None, master: str | None, scheduler_name: str | None, policy_file: str | None,
+    policy_dir: str | None, algorithm_provider: str | None, percentage: int | None, unread_fields: str, qps: float,
+    burst: int, watch_inactivity: float, bind_address: str, port: int, seed: int | None, verbosity: int,
+) -> None:  # fmt: skip
+    """Schedule the pods of a cluster.
+
+    Watches the cluster, decides by the rules of the policy, and binds. Runs until SIGTERM or SIGINT: then the bindings
+    on their way finish, and it exits 0. Exits 1 if the policy, the kubeconfig or the credentials cannot be used.
+    """
+    from ksp.cli.run_policy import chosen_policy
+    from ksp.kube.errors import ConfigError
+    from ksp.policy.unread import UnreadFields
+    from ksp.runtime.log import set_up
+    from ksp.runtime.options import Options
+    from ksp.runtime.process import run_process
+
+    policy = chosen_policy(policy_file, policy_dir, algorithm_provider, scheduler_name, percentage)
+    options = Options(
+        policy, kubeconfig, master, qps=qps, burst=burst, unread_fields=UnreadFields(unread_fields),
+        bind_address=bind_address, port=port or None, watch_inactivity=watch_inactivity, seed=seed,
+    )  # fmt: skip
+    set_up(verbosity)
+    try:
+        run_process(options)
+    except ConfigError as error:
+        raise click.ClickException(str(error)) from error

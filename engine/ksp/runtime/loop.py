@@ -1,0 +1,284 @@
+"""Drives the core: changes go in, the next pod is decided, effects are carried out, their outcomes go in.
+
+It decides for as long as `SLICE`, then gives way to what the network brought: to as much of it as is there, for no
+longer than `TURN`. It never polls: with nothing to decide it sleeps until a change, the end of a binding, or the time
+at which the core says that a pod becomes due.
+
+While `limit` bindings are on their way it decides for nobody (see `ksp.runtime.binds`).
+
+A fault of the core in one attempt is logged and counted; the pod gives back what it was assumed to have, and is tried
+again after its backoff, 1 to 10 s; so that the others go on, and nothing turns in a circle. If no pod can be held
+responsible, the loop pauses for `PAUSE`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from math import inf
+from typing import Final, Protocol, assert_never
+
+from ksp.core.cache import CachePhase
+from ksp.core.changes import SCHEDULER_ERROR, Bind, Change, Report, Warn
+from ksp.core.queue import Place, QueuedPod
+from ksp.core.scheduler import Scheduler, Step
+from ksp.kube.timers import Timers
+from ksp.kube.writes import Bound, NotBound
+from ksp.model.info import PodInfo
+from ksp.ports import Stopwatch
+from ksp.runtime.binds import Binds, BindWriter, Outcome
+from ksp.runtime.faults import Faults
+from ksp.runtime.log import DECISIONS, Seldom, entry
+from ksp.runtime.observer import Binding, Observer
+from ksp.runtime.reports import ConditionWriter, Reports
+
+_log = logging.getLogger(__name__)
+
+SLICE: Final = 0.005
+TURN: Final = 0.005
+IDLE: Final = 0.0001
+"""A turn of the event loop that takes no longer had nothing to do."""
+PAUSE: Final = 1.0
+
+
+class Writer(BindWriter, ConditionWriter, Protocol):
+    """What the loop writes to the API server."""
+
+
+class Recorder(Protocol):
+    """Takes events, and does not wait for them to be sent."""
+
+    def scheduled(self, pod: PodInfo, node: str) -> None: ...
+
+    def failed_scheduling(self, pod: PodInfo, message: str) -> None: ...
+
+    def warned(self, pod: PodInfo, reason: str, message: str) -> None: ...
+
+
+class SchedulingLoop:
+    """Schedules until it is stopped."""
+
+    def __init__(
+        self, scheduler: Scheduler, writer: Writer, recorder: Recorder, observer: Observer, *, timers: Timers,
+        stopwatch: Stopwatch, limit: int,
+    ) -> None:  # fmt: skip
+        self.scheduler = scheduler
+        self.binds = Binds(writer, timers, limit, self)
+        self.reports = Reports(writer, self._waiting)
+        self._recorder = recorder
+        self._observer = observer
+        self._faults = Faults(observer)
+        self._unreached = Seldom(_log, timers.now)
+        self._timers = timers
+        self._stopwatch = stopwatch
+        self._work = asyncio.Event()
+        self._stopping = False
+        self._paused_until = -inf
+
+    # ---- what the outside calls
+
+    def deliver(self, change: Change) -> None:
+        """Takes a change in, as informers tell of it. It wakes the loop."""
+        try:
+            self.scheduler.on(change, self._timers.now())
+        except Exception as error:  # noqa: BLE001 - a fault with one object must not end the watch of the others
+            self._faults.caught(f"taking in {type(change).__name__}", error)
+        self._work.set()
+
+    async def run(self) -> None:
+        """Decides until stopped; reports are sent meanwhile."""
+        reports = asyncio.create_task(self.reports.run())
+        try:
+            while not self._stopping:
+                if self._decide():
+                    await self._give_way()
+                else:
+                    await self._wait()
+        finally:
+            reports.cancel()
+            await asyncio.gather(reports, return_exceptions=True)
+
+    def stop(self) -> None:
+        """No decision from here on."""
+        self._stopping = True
+        self._work.set()
+
+    async def drain(self, seconds: float) -> int:
+        """Waits for the bindings on their way, for no longer than that; how many were given up."""
+        left = await self.binds.drain(seconds)
+        for binding in left:
+            about = f"{binding.pod.namespace}/{binding.pod.name}"
+            _log.warning(entry("gave up waiting for a binding; it may have happened", pod=about, node=binding.node))
+        return len(left)
+
+    # ---- turns
+
+    def _decide(self) -> bool:
+        """Decides for as long as a slice; False if there is nothing to decide any more, or may be nothing decided."""
+        self._work.clear()
+        end = self._stopwatch.read() + SLICE
+        while not self._held_until(self._timers.now()):
+            if not self._decide_one():
+                return False
+            if self._stopwatch.read() >= end:
+                return True
+        return False
+
+    def _held_until(self, now: float) -> float | None:
+        """Until when nothing may be decided: inf while there are too many bindings, None if something may be."""
+        if self.binds.full:
+            return inf
+        return self._paused_until if now < self._paused_until else None
+
+    async def _give_way(self) -> None:
+        """Lets the event loop turn until it has nothing to do; not for long."""
+        before = self._stopwatch.read()
+        end = before + TURN
+        while True:
+            await asyncio.sleep(0)
+            now = self._stopwatch.read()
+            if now - before < IDLE or now >= end:
+                return
+            before = now
+
+    async def _wait(self) -> None:
+        """Sleeps until there may be something to decide."""
+        now = self._timers.now()
+        due = self._held_until(now) or self.scheduler.next_deadline(now)
+        if due is None or due == inf:
+            await self._work.wait()
+            return
+        alarm = asyncio.create_task(self._ring(due - now))
+        try:
+            await self._work.wait()
+        finally:
+            alarm.cancel()
+            await asyncio.gather(alarm, return_exceptions=True)
+
+    async def _ring(self, seconds: float) -> None:
+        await self._timers.sleep(seconds)
+        self._work.set()
+
+    # ---- one pod
+
+    def _decide_one(self) -> bool:
+        """Decides for the next pod that is due; False if none is."""
+        began, before = self._timers.now(), self._stopwatch.read()
+        step = None
+        try:
+            step = self.scheduler.step(began)
+            if step is not None:
+                self._carry_out(step, began, self._stopwatch.read() - before)
+        except Exception as error:  # noqa: BLE001 - a fault with one pod must not stop the others
+            self._failed(error, step)
+            return True
+        return step is not None
+
+    def _carry_out(self, step: Step, began: float, seconds: float) -> None:
+        self._observer.decided(step, seconds)
+        for effect in step.effects:
+            match effect:
+                case Bind(pod=pod, node=node):
+                    self._bind(step, pod, node, began)
+                case Report():
+                    self._report(effect)
+                case Warn():
+                    self._warn(effect)
+                case _:
+                    assert_never(effect)
+
+    def _bind(self, step: Step, pod: PodInfo, node: str, began: float) -> None:
+        if pod.uid in self.binds:  # it was gone and is back, while its first binding is not settled yet
+            self.scheduler.bind_failed(pod.uid, began)
+            return
+        queued = self.scheduler.queue.get(pod.uid)
+        first = began if queued is None else queued.first_added
+        self.binds.start(Binding(pod, node, step.attempt, first, began, self._timers.now()))
+
+    def _report(self, report: Report) -> None:
+        _say(DECISIONS, "no node for the pod", report.pod, reason=report.reason, message=report.message)
+        self._recorder.failed_scheduling(report.pod, report.message)
+        self.reports.put(report)
+
+    def _warn(self, warn: Warn) -> None:
+        fields = ",".join(warn.fields)
+        _say(logging.WARNING, "the policy does not read fields of the pod", warn.pod, fields=fields)
+        self._recorder.warned(warn.pod, warn.reason, warn.message)
+
+    def _waiting(self, uid: str) -> PodInfo | None:
+        queued = self.scheduler.queue.get(uid)
+        return None if queued is None else queued.info
+
+    def _failed(self, error: Exception, step: Step | None) -> None:
+        """An attempt ended in a fault: the pods that were left in flight come back."""
+        lost = [queued for queued in self.scheduler.queue if queued.place is Place.IN_FLIGHT]
+        lost = [queued for queued in lost if queued.uid not in self.binds]
+        for queued in lost:
+            self._faults.caught("deciding", error, queued.info)
+            self._take_back(queued, f"internal error: {error}")
+        if not lost:
+            self._faults.caught("deciding", error, None if step is None else step.pod)
+            if step is None:
+                self._paused_until = self._timers.now() + PAUSE
+
+    def _take_back(self, queued: QueuedPod, message: str) -> None:
+        try:
+            self.scheduler.bind_failed(queued.uid, self._timers.now())
+            self._recorder.failed_scheduling(queued.info, message)
+        except Exception as error:  # noqa: BLE001 - the pod may stay in flight until it is changed; the others go on
+            self._faults.caught("taking back a pod", error, queued.info)
+
+    # ---- outcomes
+
+    def still_wanted(self, binding: Binding) -> bool:
+        """The pod is assumed on the node, which exists."""
+        uid = binding.pod.uid
+        return (
+            self.scheduler.cache.phase(uid) is CachePhase.ASSUMED
+            and self.scheduler.cache.node_name_of(uid) == binding.node
+            and binding.node in self.scheduler.state.nodes
+        )
+
+    def unreached(self, message: str) -> None:
+        self._unreached.say("", "cannot bind: no connection", waiting=len(self.binds), error=message)
+
+    def bind_ended(self, binding: Binding, outcome: Outcome) -> None:
+        now = self._timers.now()
+        try:
+            if isinstance(outcome, Bound):
+                self.scheduler.bind_succeeded(binding.pod.uid, now)
+            else:
+                self.scheduler.bind_failed(binding.pod.uid, now)
+            self._tell(binding, outcome, now)
+        except Exception as error:  # noqa: BLE001 - a fault with one pod must not stop the others
+            self._faults.caught("taking in the end of a binding", error, binding.pod)
+        self._work.set()
+
+    def _tell(self, binding: Binding, outcome: Outcome, now: float) -> None:
+        pod = binding.pod
+        match outcome:
+            case Bound():
+                self._observer.bound(binding, now)
+                _say(DECISIONS, "bound", pod, node=binding.node)
+                self._recorder.scheduled(pod, binding.node)
+            case NotBound(message=message, gone=True):
+                self._observer.not_bound(binding, message, now)
+                _say(logging.INFO, "the pod went away before it was bound", pod, node=binding.node)
+            case NotBound(message=message):
+                self._not_bound(binding, message, now)
+            case _:
+                self._faults.caught("binding", outcome, pod)
+                self._not_bound(binding, f"internal error: {outcome}", now)
+
+    def _not_bound(self, binding: Binding, message: str, now: float) -> None:
+        """The pod is still there, and waits for its next attempt."""
+        self._observer.not_bound(binding, message, now)
+        _say(logging.WARNING, "cannot bind", binding.pod, node=binding.node, error=message)
+        note = f"Binding rejected: {message}"
+        self._recorder.failed_scheduling(binding.pod, note)
+        self.reports.put(Report(binding.pod, SCHEDULER_ERROR, note))
+
+
+def _say(level: int, message: str, pod: PodInfo, /, **about: object) -> None:
+    if _log.isEnabledFor(level):
+        _log.log(level, entry(message, pod=f"{pod.namespace}/{pod.name}", **about))

@@ -1,0 +1,183 @@
+"""What /metrics shows: kube-scheduler 1.19's names, labels and buckets, for what is measured here; then ksp's own.
+
+Each instance has a registry of its own. Gauges are read from the core when somebody asks. What is not measured is not
+there: the core has no stopwatch, so nothing is known of the time that a single rule takes.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    GCCollector,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from ksp import __version__
+from ksp.core.scheduler import Scheduler, Step
+from ksp.model.info import PodInfo
+from ksp.runtime.observer import Binding
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each histogram, which kube-scheduler does not have
+
+MANY_ATTEMPTS: Final = 15
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Upper bounds of buckets, as Prometheus' Go client makes them."""
+    return tuple(start * factor**i for i in range(count))
+
+
+_ATTEMPT: Final = exponential(0.001, 2, 15)
+
+
+class SchedulerMetrics:
+    """Counts and measures what the loop tells; an `Observer`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._attempts = Counter(
+            "scheduler_schedule_attempts",
+            "Attempts to schedule pods: unschedulable means that no node fits, error that something went wrong.",
+            ("result", "profile"),
+            registry=registry,
+        )
+        self._e2e = Histogram(
+            "scheduler_e2e_scheduling_duration_seconds",
+            "An attempt, from its begin to the end of its binding.",
+            ("result", "profile"),
+            buckets=_ATTEMPT,
+            registry=registry,
+        )
+        self._algorithm = Histogram(
+            "scheduler_scheduling_algorithm_duration_seconds",
+            "Time to find a node for a pod.",
+            buckets=_ATTEMPT,
+            registry=registry,
+        )
+        self._binding = Histogram(
+            "scheduler_binding_duration_seconds", "Time to bind a pod.", buckets=_ATTEMPT, registry=registry
+        )
+        self._pod = Histogram(
+            "scheduler_pod_scheduling_duration_seconds",
+            "From when a pod was first seen waiting to its binding, over all attempts.",
+            ("attempts",),
+            buckets=exponential(0.01, 2, 20),
+            registry=registry,
+        )
+        self._pod_attempts = Histogram(
+            "scheduler_pod_scheduling_attempts",
+            "Attempts that a pod needed to be bound.",
+            buckets=exponential(1, 2, 5),
+            registry=registry,
+        )
+        self._faults = Counter(
+            "ksp_internal_errors", "Faults of ksp itself, by what was being done.", ("doing",), registry=registry
+        )
+
+    def decided(self, step: Step, seconds: float) -> None:
+        decision = step.decision
+        if decision.node:
+            self._algorithm.observe(seconds)
+        else:
+            self._attempt("error" if decision.failed else "unschedulable", step.pod, seconds)
+
+    def bound(self, binding: Binding, now: float) -> None:
+        self._attempt("scheduled", binding.pod, now - binding.began)
+        self._binding.observe(now - binding.decided)
+        self._pod.labels(attempts_label(binding.attempt)).observe(now - binding.first_added)
+        self._pod_attempts.observe(binding.attempt)
+
+    def not_bound(self, binding: Binding, message: str, now: float) -> None:
+        self._attempt("error", binding.pod, now - binding.began)
+
+    def fault(self, where: str, pod: PodInfo | None) -> None:
+        self._faults.labels(where).inc()
+        if pod is not None and where == "deciding":
+            self._attempts.labels("error", pod.scheduler_name).inc()
+
+    def _attempt(self, result: str, pod: PodInfo, seconds: float) -> None:
+        self._attempts.labels(result, pod.scheduler_name).inc()
+        self._e2e.labels(result, pod.scheduler_name).observe(seconds)
+
+
+def attempts_label(attempts: int) -> str:
+    """How kube-scheduler labels a number of attempts, so that labels stay few."""
+    return f"{MANY_ATTEMPTS}+" if attempts >= MANY_ATTEMPTS else str(attempts)
+
+
+class CoreMetrics(Collector):
+    """What stands in the core's queue and cache at the moment, and what the core counts."""
+
+    def __init__(self, scheduler: Scheduler, binding: Callable[[], int]) -> None:
+        self._scheduler = scheduler
+        self._binding = binding
+
+    def collect(self) -> Iterable[Metric]:
+        yield _gauge("scheduler_pending_pods", "Pods that wait, by queue.", "queue", self._scheduler.pending())
+        yield _gauge(
+            "scheduler_scheduler_cache_size", "Nodes and pods in the cache.", "type", self._scheduler.cache_size()
+        )
+        yield _counter(
+            "scheduler_queue_incoming_pods",
+            "Pods that came to a queue, by what brought them.",
+            ("queue", "event"),
+            self._scheduler.queue.incoming,
+        )
+        yield _counter(
+            "ksp_unread_fields",
+            "Pods with a field that the policy does not read, and what became of them.",
+            ("field", "outcome"),
+            self._scheduler.unread.counts,
+        )
+        yield GaugeMetricFamily("ksp_bindings_in_flight", "Bindings whose outcome is not known yet.", self._binding())
+
+
+def _gauge(name: str, help: str, label: str, values: Mapping[str, int]) -> Metric:
+    family = GaugeMetricFamily(name, help, labels=(label,))
+    for key, value in values.items():
+        family.add_metric((key,), value)
+    return family
+
+
+def _counter(name: str, help: str, labels: tuple[str, ...], values: Mapping[tuple[str, str], int]) -> Metric:
+    family = CounterMetricFamily(name, help, labels=labels)
+    for key, value in sorted(values.items()):
+        family.add_metric(key, value)
+    return family
+
+
+class BuildInfo(Collector):
+    """The version of ksp, and the policy that decides."""
+
+    def __init__(self, policy: str, sha256: str) -> None:
+        self._policy = policy
+        self._sha256 = sha256
+
+    def collect(self) -> Iterable[Metric]:
+        build = {"version": __version__, "python_version": platform.python_version()}
+        yield InfoMetricFamily("ksp_build", "The version of ksp.", build)
+        policy = {"policy": self._policy, "sha256": self._sha256}
+        yield InfoMetricFamily("ksp_policy", "The policy that decides, and the hash of its files.", policy)
+
+
+def new_registry() -> CollectorRegistry:
+    """A registry with what is known of the process: memory, CPU, garbage collection."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
+
+
+def exposition(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
+    """The metrics in the format that a scraper's Accept header asks for, and the content type."""
+    encode, content_type = choose_encoder(accept)
+    return encode(registry), content_type

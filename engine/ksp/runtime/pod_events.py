@@ -1,0 +1,22 @@
+"""Events of pods, as the loop tells of them, for the recorder: who speaks is the scheduler that the pod names."""
+
+from __future__ import annotations
+
+from ksp.kube.events import EventRecorder
+from ksp.model.info import PodInfo
+
+
+class PodEvents:
+    """A `Recorder` of `ksp.runtime.loop`."""
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+
+    def scheduled(self, pod: PodInfo, node: str) -> None:
+        self._recorder.scheduled(pod, node)
+
+    def failed_scheduling(self, pod: PodInfo, message: str) -> None:
+        self._recorder.failed_scheduling(pod, message)
+
+    def warned(self, pod: PodInfo, reason: str, message: str) -> None:
+        self._recorder.event(pod, "Warning", reason, "Scheduling", message, pod.scheduler_name)

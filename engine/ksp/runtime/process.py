@@ -1,0 +1,56 @@
+"""The scheduler as a process: signals, and what is left to say when it ends.
+
+The first SIGTERM or SIGINT stops it in order. A second one ends it at once, with 128 and the signal's number: bindings
+that are on their way may then have happened or not, which the next start sees from the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from ksp.kube.errors import ConfigError
+from ksp.runtime import heap
+from ksp.runtime.app import App
+from ksp.runtime.log import entry
+from ksp.runtime.observer import Observer
+from ksp.runtime.options import Options
+
+_log = logging.getLogger(__name__)
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def run_process(options: Options, observers: Sequence[Observer] = ()) -> None:
+    """Schedules until a signal comes. Raises ConfigError; anything else that is raised is a fault, and logged."""
+    heap.prepare()
+    try:
+        asyncio.run(_main(options, observers))
+    except ConfigError:
+        raise
+    except Exception:
+        _log.exception("a fault of ksp ends it")
+        raise
+    _log.info("stopped")
+
+
+async def _main(options: Options, observers: Sequence[Observer]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in SIGNALS:
+        loop.add_signal_handler(each, _received, each, stop)
+    await App(options, observers=observers, when_synced=heap.settle).run(stop)
+
+
+def _received(which: signal.Signals, stop: asyncio.Event) -> None:
+    if stop.is_set():
+        _log.warning(entry("ends at once", signal=which.name))
+        sys.stderr.flush()
+        os._exit(128 + which)
+    _log.info(entry("asked to stop", signal=which.name))
+    stop.set()

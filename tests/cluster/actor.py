@@ -1,0 +1,145 @@
+"""Plays, over the API, what a cluster has beside its scheduler: kubelets and controllers.
+
+A server without them leaves a new node NotReady and tainted, a bound pod Pending, a deleted pod Terminating and a
+budget without status. The actor mends that for what a test has made, and for nothing else, on any server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ksp.kube.client import Client
+from ksp.kube.errors import ApiError, KubeError
+
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+NOT_READY = "node.kubernetes.io/not-ready"
+GONE_OR_CHANGED = frozenset({404, 409})
+PAUSE = 0.2
+"""Seconds between two tries to watch a server that is away."""
+
+Json = dict[str, Any]
+
+
+class Actor:
+    """Watches the nodes that carry a label, and the pods and budgets of a namespace.
+
+    `budgets` is the path of the version of poddisruptionbudgets that the server has, up to the namespace."""
+
+    def __init__(self, client: Client, namespace: str, node_selector: str, budgets: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._node_selector = node_selector
+        self._budgets = f"{budgets}/namespaces/{namespace}/poddisruptionbudgets"
+        self._pods: dict[str, Json] = {}
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        namespaced = f"/api/v1/namespaces/{self._namespace}/pods"
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow("/api/v1/nodes", self._node_selector, self._on_node))
+            tasks.create_task(self._follow(namespaced, "", self._on_pod))
+            tasks.create_task(self._follow(self._budgets, "", self._on_budget))
+
+    async def _follow(self, path: str, selector: str, react: Callable[[str, Json], Awaitable[None]]) -> None:
+        """Lists and watches, and starts again when that ends, for whatever reason."""
+        query = {"labelSelector": selector} if selector else {}
+        while True:
+            try:
+                answer = await self._client.request("GET", path, query=query)
+                listed = json.loads(answer.body)
+                for item in listed.get("items") or ():
+                    await react("ADDED", item)
+                version = listed["metadata"]["resourceVersion"]
+                watch = query | {"watch": "true", "resourceVersion": version, "timeoutSeconds": "300"}
+                async with self._client.stream(path, query=watch, inactivity=310) as lines:
+                    async for line in lines:
+                        event = json.loads(line)
+                        if event["type"] == "ERROR":
+                            break
+                        await react(event["type"], event["object"])
+            except KubeError:
+                await asyncio.sleep(PAUSE)
+
+    # ---- kubelet
+
+    async def _on_node(self, verb: str, node: Json) -> None:
+        if verb == "DELETED":
+            return
+        name = node["metadata"]["name"]
+        conditions = node.get("status", {}).get("conditions") or []
+        if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
+            ready = {"type": "Ready", "status": "True", "reason": "Acted", "message": "an actor says so"}
+            await self._patch(f"/api/v1/nodes/{name}/status", {"status": {"conditions": [ready]}}, STRATEGIC)
+        taints = node.get("spec", {}).get("taints") or []
+        if any(taint["key"] == NOT_READY for taint in taints):
+            others = [taint for taint in taints if taint["key"] != NOT_READY]
+            await self._patch(f"/api/v1/nodes/{name}", {"spec": {"taints": others or None}})
+
+    async def _on_pod(self, verb: str, pod: Json) -> None:
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        if verb == "DELETED":
+            self._pods.pop(name, None)
+        else:
+            self._pods[name] = pod
+        path = f"/api/v1/namespaces/{self._namespace}/pods/{name}"
+        if verb != "DELETED" and pod["spec"].get("nodeName"):
+            if pod["metadata"].get("deletionTimestamp"):
+                await self._delete(path, uid)
+            elif pod["status"].get("phase") == "Pending":
+                running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+                await self._patch(f"{path}/status", {"metadata": {"uid": uid}, "status": running}, STRATEGIC)
+        await self._count_budgets()
+
+    async def _delete(self, path: str, uid: str) -> None:
+        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+        await self._tolerant("DELETE", path, options, "application/json")
+
+    # ---- disruption controller
+
+    async def _on_budget(self, verb: str, budget: Json) -> None:
+        if verb != "DELETED":
+            await self._count(budget)
+
+    async def _count_budgets(self) -> None:
+        answer = await self._client.request("GET", self._budgets)
+        for budget in json.loads(answer.body).get("items") or ():
+            await self._count(budget)
+
+    async def _count(self, budget: Json) -> None:
+        """The status that the controller writes, for budgets with plain numbers and `matchLabels`."""
+        spec = budget["spec"]
+        wanted = (spec.get("selector") or {}).get("matchLabels") or {}
+        pods = [pod for pod in self._pods.values() if wanted.items() <= (pod["metadata"].get("labels") or {}).items()]
+        healthy = sum(_is_ready(pod) for pod in pods)
+        desired = spec["minAvailable"] if "minAvailable" in spec else len(pods) - spec["maxUnavailable"]
+        status = {
+            "observedGeneration": budget["metadata"]["generation"],
+            "expectedPods": len(pods),
+            "currentHealthy": healthy,
+            "desiredHealthy": max(0, desired),
+            "disruptionsAllowed": max(0, healthy - max(0, desired)),
+        }
+        if any(budget.get("status", {}).get(key) != value for key, value in status.items()):
+            await self._patch(f"{self._budgets}/{budget['metadata']['name']}/status", {"status": status})
+
+    # ---- requests
+
+    async def _patch(self, path: str, patch: Json, how: str = MERGE) -> None:
+        await self._tolerant("PATCH", path, patch, how)
+
+    async def _tolerant(self, method: str, path: str, body: Json, content_type: str) -> None:
+        """What is gone or has changed comes back with the watch."""
+        try:
+            await self._client.request(method, path, body=json.dumps(body).encode(), content_type=content_type)
+        except ApiError as error:
+            if error.status not in GONE_OR_CHANGED:
+                raise
+
+
+def _is_ready(pod: Json) -> bool:
+    if pod["metadata"].get("deletionTimestamp"):
+        return False
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions") or ())

@@ -1,0 +1,98 @@
+"""Fixtures of the tests that run on any API server: see `servers` for which."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster import servers
+from tests.cluster.actor import Actor
+from tests.cluster.policies import default_policy
+from tests.cluster.servers import Server
+from tests.cluster.view import Cluster
+
+from ksp.kube.client import Client
+from ksp.kube.config import load_cluster
+from ksp.kube.errors import ApiError
+from ksp.runtime.app import App, running
+from ksp.runtime.options import Options
+
+Scheduling = Callable[..., AbstractAsyncContextManager[App]]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "server_kind" in metafunc.fixturenames:
+        metafunc.parametrize("server_kind", servers.kinds(), scope="session")
+
+
+@pytest.fixture(scope="session")
+def started(server_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server | None]:
+    """A server that outlives a test; None where each test gets an embedded one of its own."""
+    if server_kind == "given":
+        yield Server(servers.given())
+    elif server_kind == "binaries":
+        with servers.binaries(tmp_path_factory.mktemp("server")) as server:
+            yield server
+    else:
+        yield None
+
+
+@pytest.fixture
+async def server(server_kind: str, started: Server | None, tmp_path: Path) -> AsyncIterator[Server]:
+    """A running API server."""
+    if started is not None:
+        yield started
+        return
+    async with servers.embedded(server_kind, tmp_path) as embedded:
+        yield embedded
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[Client]:
+    """A client of the test's own, without a limit of requests."""
+    async with Client(load_cluster(str(server.kubeconfig), None, {}), qps=0) as client:
+        yield client
+
+
+@pytest.fixture
+async def cluster(client: Client) -> AsyncIterator[Cluster]:
+    """A namespace of the test's own, and an actor that keeps it alive. All that was made goes away in the end."""
+    version = json.loads((await client.request("GET", "/version")).body)
+    view = Cluster(client, secrets.token_hex(4), int(re.sub(r"\D.*", "", version["minor"])))
+    await view.send("POST", "/api/v1/namespaces", {"metadata": {"name": view.namespace}})
+    actor = asyncio.create_task(Actor(client, view.namespace, view.selector, await _budgets(client)).run())
+    try:
+        yield view
+    finally:
+        await view.clean_up()
+        actor.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await actor
+
+
+async def _budgets(client: Client) -> str:
+    try:
+        await client.request("GET", "/apis/policy/v1")
+    except ApiError:
+        return "/apis/policy/v1beta1"
+    return "/apis/policy/v1"
+
+
+@pytest.fixture
+def scheduling(server: Server, cluster: Cluster) -> Scheduling:
+    """Runs the scheduler: `async with scheduling(unread_fields=...) as app`. Flags are those of `Options`."""
+
+    def start(**flags: Any) -> AbstractAsyncContextManager[App]:
+        policy = default_policy(cluster.scheduler)
+        options = Options(policy, str(server.kubeconfig), **({"port": None, "seed": 1} | flags))
+        return running(App(options))
+
+    return start

@@ -1,0 +1,167 @@
+"""What a test sees of a cluster: it makes nodes, pods and budgets of its own, and waits for what becomes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ksp.kube.client import Client
+from ksp.kube.errors import ApiError
+
+Json = dict[str, Any]
+LABEL = "ksp.test/of"
+PATIENCE = 30.0
+"""Seconds that anything may take: far more than it does, so that only what never happens fails."""
+
+
+@dataclass(slots=True)
+class Cluster:
+    """`token` is in all names, so that tests which share a server do not meet: the namespace, the nodes' names and
+    their label, and the scheduler's name."""
+
+    client: Client
+    token: str
+    minor: int
+    _nodes: list[str] = field(default_factory=list)
+
+    @property
+    def namespace(self) -> str:
+        return f"ksp-{self.token}"
+
+    @property
+    def scheduler(self) -> str:
+        return f"ksp-{self.token}"
+
+    @property
+    def selector(self) -> str:
+        return f"{LABEL}={self.token}"
+
+    # ---- making
+
+    async def node(self, name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", **labels: str) -> str:
+        """A node that the actor makes ready; its name in the cluster. Returns when it is."""
+        full = f"{self.token}-{name}"
+        amounts = {"cpu": cpu, "memory": memory, "pods": pods}
+        node = {
+            "metadata": {"name": full, "labels": {LABEL: self.token, "kubernetes.io/hostname": full, **labels}},
+            "status": {"capacity": amounts, "allocatable": amounts},
+        }
+        await self.send("POST", "/api/v1/nodes", node)
+        self._nodes.append(full)
+        await self.until("/api/v1/nodes", full, is_usable)
+        return full
+
+    async def pod(self, name: str, *, cpu: str = "100m", scheduler: str | None = None, **spec: Any) -> Json:
+        """A pod that only the test's own nodes can take, as the server made it."""
+        wanted = {
+            "schedulerName": self.scheduler if scheduler is None else scheduler,
+            "terminationGracePeriodSeconds": 0,
+            "nodeSelector": {LABEL: self.token},
+            "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}],
+        }
+        pod = {"metadata": {"name": name, "labels": {"app": name}}, "spec": wanted | spec}
+        return await self.send("POST", self.pods, pod)
+
+    @property
+    def pods(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/pods"
+
+    async def send(self, method: str, path: str, body: Json | None = None, content: str = "application/json") -> Json:
+        data = None if body is None else json.dumps(body).encode()
+        answer = await self.client.request(method, path, body=data, content_type=content)
+        found: Json = json.loads(answer.body)
+        return found
+
+    async def patch(self, path: str, body: Json) -> Json:
+        return await self.send("PATCH", path, body, "application/merge-patch+json")
+
+    async def delete(self, path: str) -> None:
+        await self.send("DELETE", path, {"gracePeriodSeconds": 0})
+
+    # ---- waiting
+
+    async def until(self, path: str, name: str, holds: Callable[[Json], bool]) -> Json:
+        """The object, as soon as the condition holds for it."""
+        seen: Json | None = None
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    async for seen in self._states(path, name):
+                        if holds(seen):
+                            return seen
+        except TimeoutError:
+            raise AssertionError(f"{path}/{name} never came to be so; it is {json.dumps(seen)}") from None
+
+    async def _states(self, path: str, name: str) -> Any:
+        """What the object is and becomes, until its watch ends."""
+        query = {"fieldSelector": f"metadata.name={name}"}
+        listed = json.loads((await self.client.request("GET", path, query=query)).body)
+        for item in listed.get("items") or ():
+            yield item
+        watch = query | {"watch": "true", "resourceVersion": listed["metadata"]["resourceVersion"]}
+        async with self.client.stream(path, query=watch | {"timeoutSeconds": "30"}, inactivity=60) as lines:
+            async for line in lines:
+                event = json.loads(line)
+                if event["type"] in ("ADDED", "MODIFIED"):
+                    yield event["object"]
+
+    async def bound(self, name: str) -> str:
+        """The node that the pod is bound to, once it is."""
+        pod = await self.until(self.pods, name, lambda pod: bool(pod["spec"].get("nodeName")))
+        node: str = pod["spec"]["nodeName"]
+        return node
+
+    async def refused(self, name: str, why: str) -> Json:
+        """The condition PodScheduled once it says that the pod has no node, and that text."""
+        pod = await self.until(self.pods, name, lambda pod: why in scheduled(pod).get("message", ""))
+        found = scheduled(pod)
+        assert found["status"] == "False"
+        return found
+
+    async def event(self, pod: str, reason: str, text: str = "") -> Json:
+        """The event of that reason about the pod, once there is one that says the text."""
+        path = f"/api/v1/namespaces/{self.namespace}/events"
+        query = {"fieldSelector": f"involvedObject.name={pod},reason={reason}"}
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                listed = json.loads((await self.client.request("GET", path, query=query)).body)
+                for found in listed.get("items") or ():
+                    if text in found["message"]:
+                        event: Json = found
+                        return event
+                watch = {"watch": "true", "resourceVersion": listed["metadata"]["resourceVersion"]}
+                async with self.client.stream(path, query=query | watch, inactivity=60) as lines:
+                    async for _ in lines:
+                        break
+
+    # ---- the end
+
+    async def clean_up(self) -> None:
+        """Takes away what the test made, so that a server which is not ours is as it was."""
+        await self._away(self.pods)
+        for node in self._nodes:
+            await self._away(f"/api/v1/nodes/{node}")
+        await self._away(f"/api/v1/namespaces/{self.namespace}")
+
+    async def _away(self, path: str) -> None:
+        try:
+            await self.client.request("DELETE", path, body=b'{"gracePeriodSeconds": 0}')
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
+
+
+def scheduled(pod: Json) -> Json:
+    """The condition PodScheduled; empty if there is none."""
+    conditions = pod.get("status", {}).get("conditions") or ()
+    return next((dict(each) for each in conditions if each["type"] == "PodScheduled"), {})
+
+
+def is_usable(node: Json) -> bool:
+    """Ready, with no taint left from before it was."""
+    conditions = node.get("status", {}).get("conditions") or ()
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return ready and not node.get("spec", {}).get("taints")

@@ -1,0 +1,136 @@
+"""What tests of the loop share: a writer and a recorder in memory, and a loop that runs in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from tests.unit.core.scheduling import FakeDice, default_profile
+from tests.unit.kube.timers import VirtualTimers
+
+from ksp.core.scheduler import Scheduler, Step
+from ksp.kube.writes import Bound, NotBound
+from ksp.model.info import PodInfo
+from ksp.ports import Dice
+from ksp.runtime.loop import SchedulingLoop
+from ksp.runtime.observer import Binding
+
+WITHIN = 5.0
+"""Real seconds that anything in these tests may take."""
+
+
+class Stopwatch:
+    """Goes on by a fixed time with each look, so that a slice ends after a known number of decisions."""
+
+    def __init__(self, step: float = 0.0) -> None:
+        self.step = step
+        self.time = 0.0
+
+    def read(self) -> float:
+        self.time += self.step
+        return self.time
+
+
+@dataclass
+class Writer:
+    """Remembers what it was asked for. A binding ends at once with `outcome`, or, while `held`, when the test says."""
+
+    outcome: Bound | NotBound | Exception = field(default_factory=Bound)
+    held: bool = False
+    binds: list[tuple[str, str]] = field(default_factory=list)
+    conditions: list[tuple[str, str, str]] = field(default_factory=list)
+    open: dict[str, asyncio.Future[Bound | NotBound]] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def bind(self, pod: PodInfo, node: str) -> Bound | NotBound:
+        self.binds.append((pod.name, node))
+        self.changed.set()
+        if self.held:
+            self.open[pod.name] = asyncio.get_running_loop().create_future()
+            try:
+                return await self.open[pod.name]
+            finally:
+                del self.open[pod.name]
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+    async def set_condition(self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None) -> None:
+        self.conditions.append((pod.name, reason, message))
+        self.changed.set()
+
+    async def until(self, holds: Callable[[Writer], bool]) -> None:
+        async with asyncio.timeout(WITHIN):
+            while not holds(self):
+                self.changed.clear()
+                await self.changed.wait()
+
+
+@dataclass
+class Recorder:
+    """Remembers events as (pod, reason, note)."""
+
+    events: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def scheduled(self, pod: PodInfo, node: str) -> None:
+        self.events.append((pod.name, "Scheduled", node))
+
+    def failed_scheduling(self, pod: PodInfo, message: str) -> None:
+        self.events.append((pod.name, "FailedScheduling", message))
+
+    def warned(self, pod: PodInfo, reason: str, message: str) -> None:
+        self.events.append((pod.name, reason, message))
+
+
+@dataclass
+class Seen:
+    """An observer that remembers."""
+
+    decisions: list[tuple[str, str]] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
+
+    def decided(self, step: Step, seconds: float) -> None:
+        self.decisions.append((step.pod.name, step.decision.node))
+
+    def bound(self, binding: Binding, now: float) -> None:
+        self.bindings.append(binding)
+
+    def not_bound(self, binding: Binding, message: str, now: float) -> None:
+        self.failures.append((binding.pod.name, message))
+
+    def fault(self, where: str, pod: PodInfo | None) -> None:
+        self.faults.append((where, pod.name if pod is not None else ""))
+
+
+class World:
+    """A loop and all that it meets."""
+
+    def __init__(self, limit: int = 100, dice: Dice | None = None, stopwatch: Stopwatch | None = None) -> None:
+        self.timers = VirtualTimers()
+        self.writer = Writer()
+        self.recorder = Recorder()
+        self.seen = Seen()
+        self.scheduler = Scheduler([default_profile()], dice or FakeDice())
+        self.loop = SchedulingLoop(
+            self.scheduler,
+            self.writer,
+            self.recorder,
+            self.seen,
+            timers=self.timers,
+            stopwatch=stopwatch or Stopwatch(),
+            limit=limit,
+        )
+
+
+@asynccontextmanager
+async def running(world: World) -> AsyncIterator[World]:
+    """The loop runs; it is stopped at the end, and what went wrong in it is raised."""
+    async with asyncio.timeout(WITHIN), asyncio.TaskGroup() as group:
+        group.create_task(world.loop.run())
+        yield world
+        world.loop.stop()
+        await world.loop.binds.drain(0)

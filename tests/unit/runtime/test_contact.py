@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+from tests.unit.kube.driving import driven
+from tests.unit.kube.servers import serving
+from tests.unit.kube.timers import VirtualTimers
+
+from ksp.kube.client import Client
+from ksp.kube.cluster import Cluster
+from ksp.kube.errors import ConfigError
+from ksp.runtime.contact import first_contact
+
+VERSION = {"major": "1", "minor": "30", "gitVersion": "v1.30.1"}
+
+
+class Answers:
+    """Gives these (status, body) for /version one after another, the last one for ever; /api is there."""
+
+    def __init__(self, *answers: tuple[int, object]) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/api":
+            return web.json_response({"versions": ["v1"]})
+        self.asked += 1
+        status, body = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        text = body if isinstance(body, str) else json.dumps(body)
+        return web.Response(status=status, text=text, content_type="application/json")
+
+
+@asynccontextmanager
+async def client_of(cluster: Cluster, timers: VirtualTimers) -> AsyncIterator[Client]:
+    async with Client(cluster, timers, qps=0) as client:
+        yield client
+
+
+async def contact(answers: Answers) -> tuple[str, VirtualTimers]:
+    timers = VirtualTimers()
+    async with serving(answers) as cluster, client_of(cluster, timers) as client:
+        return await driven(timers, first_contact(client, timers)), timers
+
+
+def refusal(status: int, reason: str, message: str) -> tuple[int, object]:
+    return status, {"kind": "Status", "status": "Failure", "code": status, "reason": reason, "message": message}
+
+
+async def test_the_version() -> None:
+    version, timers = await contact(Answers((200, VERSION)))
+    assert version == "v1.30.1"
+    assert timers.slept == []
+
+
+@pytest.mark.parametrize("answer", [(200, {}), (200, "hello"), refusal(403, "Forbidden", "you may not see it")])
+async def test_a_version_that_is_not_told_is_no_obstacle(answer: tuple[int, object]) -> None:
+    assert (await contact(Answers(answer)))[0] == "unknown"
+
+
+async def test_a_server_that_is_starting_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    unavailable = refusal(503, "ServiceUnavailable", "etcd is not there")
+    answers = Answers(*[unavailable] * 6, (200, VERSION))
+    version, timers = await contact(answers)
+    assert version == "v1.30.1"
+    assert answers.asked == 7
+    assert timers.slept == [0.5, 1, 2, 3, 3, 3]
+    assert all("waiting for the API server" in message for message in caplog.messages)
+    assert "503 ServiceUnavailable: etcd is not there" in caplog.messages[0]
+    assert len(caplog.messages) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (refusal(401, "Unauthorized", "Unauthorized"), "does not accept the credentials"),
+        (refusal(403, "Forbidden", 'User "system:anonymous" cannot get path "/api"'), "there are no credentials"),
+    ],
+)
+async def test_what_waiting_cannot_mend_is_an_error(answer: tuple[int, object], said: str) -> None:
+    async def respond(request: web.Request) -> web.StreamResponse:
+        status, body = answer if request.path == "/api" else (200, VERSION)
+        return web.json_response(body, status=status)
+
+    timers = VirtualTimers()
+    async with serving(respond) as cluster, client_of(cluster, timers) as client:
+        with pytest.raises(ConfigError, match=said):
+            await first_contact(client, timers)
+
+
+async def test_it_can_be_cancelled_while_it_waits() -> None:
+    timers = VirtualTimers()
+    unavailable = refusal(503, "ServiceUnavailable", "no")
+    async with serving(Answers(unavailable)) as cluster, client_of(cluster, timers) as client:
+        waiting = asyncio.create_task(first_contact(client, timers))
+        await timers.asleep()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting

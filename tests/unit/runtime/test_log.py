@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from ksp.runtime.log import DECISIONS, Seldom, entry, set_up
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    root, ksp = logging.getLogger(), logging.getLogger("ksp")
+    before = root.handlers[:], root.level, ksp.level
+    yield
+    root.handlers[:], root.level, ksp.level = before
+
+
+def log_of(verbosity: int) -> tuple[logging.Logger, io.StringIO]:
+    stream = io.StringIO()
+    set_up(verbosity, stream)
+    return logging.getLogger("ksp.anything"), stream
+
+
+def test_an_entry_is_a_line_of_message_and_pairs() -> None:
+    assert entry("synced", nodes=3, seconds=1.25) == "synced nodes=3 seconds=1.25"
+    assert entry("no", why='the "x" is not') == 'no why="the \\"x\\" is not"'
+    assert entry("no", why="") == 'no why=""'
+
+
+def test_a_pair_may_be_called_message() -> None:
+    assert entry("no node", message="none fits") == 'no node message="none fits"'
+
+
+def test_lines_are_as_klog_writes_them() -> None:
+    log, stream = log_of(0)
+    log.info("begin")
+    log.warning("hm")
+    log.error("oh")
+    lines = stream.getvalue().splitlines()
+    assert [line[0] for line in lines] == ["I", "W", "E"]
+    assert all(re.fullmatch(r"[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} \w+", line) for line in lines)
+
+
+def test_what_others_wrote_cannot_begin_a_line_or_paint_the_terminal() -> None:
+    log, stream = log_of(0)
+    log.info(entry("no", why="one\nE1121 two\x1b[31m"))
+    assert stream.getvalue().count("\n") == 1
+    assert '"one\\nE1121 two\\x1b[31m"' in stream.getvalue()
+
+
+def test_a_traceback_is_indented() -> None:
+    log, stream = log_of(0)
+    log.error("oh", exc_info=ValueError("what\nelse"))
+    first, *rest = stream.getvalue().splitlines()
+    assert first.endswith("oh")
+    assert rest[-2:] == ["    ValueError: what", "    else"]
+    assert all(line.startswith("    ") for line in rest)
+
+
+@pytest.mark.parametrize(("verbosity", "shown"), [(0, ""), (1, ""), (2, "decision"), (10, "decision detail")])
+def test_more_is_shown_the_greater_the_verbosity(verbosity: int, shown: str) -> None:
+    log, stream = log_of(verbosity)
+    log.log(DECISIONS, "decision")
+    log.debug("detail")
+    assert " ".join(line.split()[-1] for line in stream.getvalue().splitlines()) == shown
+
+
+def test_of_other_libraries_only_warnings_are_shown() -> None:
+    _, stream = log_of(0)
+    logging.getLogger("aiohttp.access").info("a request")
+    logging.getLogger("asyncio").warning("slow")
+    assert [line.split()[-1] for line in stream.getvalue().splitlines()] == ["slow"]
+
+
+def test_something_that_lasts_is_said_seldom() -> None:
+    log, stream = log_of(0)
+    now = [0.0]
+    seldom = Seldom(log, lambda: now[0])
+    for second in [*range(200), 1000, 1001, 1005]:
+        now[0] = float(second)
+        seldom.say("pods", "waiting", second=second)
+    seldom.say("nodes", "waiting", second="any")
+    said = [line.split("=")[-1] for line in stream.getvalue().splitlines()]
+    assert said == ["0", "5", "15", "35", "75", "135", "195", "1000", "1005", "any"]

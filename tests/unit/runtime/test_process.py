@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+
+import pytest
+from tests.unit.runtime.embedded import policy
+
+from ksp.kube.errors import ConfigError
+from ksp.runtime import process
+from ksp.runtime.app import App
+from ksp.runtime.options import Options
+
+
+@pytest.fixture(autouse=True)
+def _collector() -> Iterator[None]:
+    """Running sets the garbage collector for the process."""
+    before = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+def test_a_fault_is_logged_with_its_place_and_raised(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(self: App, stop: asyncio.Event) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(App, "run", broken)
+    with pytest.raises(ZeroDivisionError):
+        process.run_process(Options(policy()))
+    (record,) = caplog.records
+    assert record.getMessage() == "a fault of ksp ends it"
+    assert record.exc_info is not None
+
+
+def test_a_configuration_that_cannot_be_used_is_left_to_the_caller(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refuse(self: App, stop: asyncio.Event) -> None:
+        raise ConfigError("a wrong token")
+
+    monkeypatch.setattr(App, "run", refuse)
+    with pytest.raises(ConfigError, match="a wrong token"):
+        process.run_process(Options(policy()))
+    assert caplog.records == []
