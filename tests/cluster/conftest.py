@@ -66,9 +66,10 @@ async def client(server: Server) -> AsyncIterator[Client]:
 async def cluster(client: Client) -> AsyncIterator[Cluster]:
     """A namespace of the test's own, and an actor that keeps it alive. All that was made goes away in the end."""
     version = json.loads((await client.request("GET", "/version")).body)
-    view = Cluster(client, secrets.token_hex(4), int(re.sub(r"\D.*", "", version["minor"])))
+    minor = int(re.sub(r"\D.*", "", version["minor"]))
+    view = Cluster(client, secrets.token_hex(4), minor, await _policy_group(client))
     await view.send("POST", "/api/v1/namespaces", {"metadata": {"name": view.namespace}})
-    actor = asyncio.create_task(Actor(client, view.namespace, view.selector, await _budgets(client)).run())
+    actor = asyncio.create_task(Actor(client, view.namespace, view.selector, view.budgets).run())
     try:
         yield view
     finally:
@@ -78,7 +79,7 @@ async def cluster(client: Client) -> AsyncIterator[Cluster]:
             await actor
 
 
-async def _budgets(client: Client) -> str:
+async def _policy_group(client: Client) -> str:
     try:
         await client.request("GET", "/apis/policy/v1")
     except ApiError:

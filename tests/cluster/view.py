@@ -20,11 +20,12 @@ PATIENCE = 30.0
 @dataclass(slots=True)
 class Cluster:
     """`token` is in all names, so that tests which share a server do not meet: the namespace, the nodes' names and
-    their label, and the scheduler's name."""
+    their label, and the scheduler's name. `budgets` is the path of the version of policy that the server has."""
 
     client: Client
     token: str
     minor: int
+    budgets: str
     _nodes: list[str] = field(default_factory=list)
 
     @property
@@ -113,6 +114,20 @@ class Cluster:
         pod = await self.until(self.pods, name, lambda pod: bool(pod["spec"].get("nodeName")))
         node: str = pod["spec"]["nodeName"]
         return node
+
+    async def gone(self, path: str, name: str) -> None:
+        """Returns when there is no such object."""
+        query = {"fieldSelector": f"metadata.name={name}"}
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                listed = json.loads((await self.client.request("GET", path, query=query)).body)
+                if not listed.get("items"):
+                    return
+                watch = query | {"watch": "true", "resourceVersion": listed["metadata"]["resourceVersion"]}
+                async with self.client.stream(path, query=watch, inactivity=60) as lines:
+                    async for line in lines:
+                        if json.loads(line)["type"] == "DELETED":
+                            return
 
     async def refused(self, name: str, why: str) -> Json:
         """The condition PodScheduled once it says that the pod has no node, and that text."""

@@ -20,6 +20,7 @@ from tests.docs.tables import SECTIONS
 
 from ksp.check import cost, schema
 from ksp.check.program import Checker, Module
+from ksp.check.reach import warn_of_unreached
 from ksp.check.typed import Rule
 from ksp.check.types import show
 from ksp.cli.main import COMMANDS
@@ -74,6 +75,7 @@ def checked(fence: Fence) -> tuple[Checker, Module]:
     checker = Checker(origin())
     module = checker.check(key(fence))
     assert module is not None
+    warn_of_unreached(checker.report, [module])
     return checker, module
 
 

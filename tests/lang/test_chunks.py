@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from ksp.check.program import Checker
+from ksp.check.reach import warn_of_unreached
 from ksp.source.catalogue import CATALOGUE
 from ksp.source.diagnostic import Diagnostic, Severity
 from ksp.source.origin import Texts
@@ -105,11 +106,22 @@ def shown(diagnostic: Diagnostic) -> str:
     return f"{place(diagnostic)[0]}:{place(diagnostic)[1]}: {diagnostic.code} {said(diagnostic)}"
 
 
+def found_in(chunk: Chunk) -> list[Diagnostic]:
+    """All that `ksp check` finds in the main file of a chunk."""
+    return _found(chunk.texts)
+
+
+def _found(texts: dict[str, str]) -> list[Diagnostic]:
+    checker = Checker(Texts(texts))
+    module = checker.check(MAIN)
+    if module is not None:
+        warn_of_unreached(checker.report, [module])
+    return list(checker.report.found)
+
+
 @pytest.mark.parametrize("chunk", CHUNKS, ids=[f"{c.path.stem}:{c.start}" for c in CHUNKS])
 def test_a_chunk_reports_what_it_announces(chunk: Chunk) -> None:
-    checker = Checker(Texts(chunk.texts))
-    checker.check(MAIN)
-    found = list(checker.report.found)
+    found = found_in(chunk)
     missing = []
     for expected in chunk.expected:
         match = next((d for d in found if is_announced(d, expected)), None)
@@ -123,9 +135,8 @@ def test_a_chunk_reports_what_it_announces(chunk: Chunk) -> None:
 
 @pytest.mark.parametrize("chunk", CHUNKS, ids=[f"{c.path.stem}:{c.start}" for c in CHUNKS])
 def test_diagnostics_keep_to_the_form(chunk: Chunk) -> None:
-    checker = Checker(Texts(chunk.texts))
-    checker.check(MAIN)
-    for diagnostic in checker.report.found:
+    found = found_in(chunk)
+    for diagnostic in found:
         assert diagnostic.code in CATALOGUE
         for text in (diagnostic.message, diagnostic.label, diagnostic.help):
             assert "\n" not in text
@@ -133,9 +144,9 @@ def test_diagnostics_keep_to_the_form(chunk: Chunk) -> None:
             assert not text.endswith(".") or text.endswith("…")
             assert not re.search(r"\b(None|True|False|dict|tuple|Unknown|NoneType|object at)\b", text.split("`")[0])
         assert not diagnostic.message[:1].isupper() or diagnostic.message.startswith("U+")
-    render_text(checker.report.found, color=True)
-    render_json(checker.report.found)
-    render_github(checker.report.found)
+    render_text(found, color=True)
+    render_json(found)
+    render_github(found)
 
 
 # ---- the catalogue
@@ -159,14 +170,8 @@ def test_codes_that_no_chunk_can_show(tmp_path: Path) -> None:
     broken.write_bytes(b"const a = '\xff'")
     large = "const a = 1\n" + "// \n" * (MAX_FILE_BYTES // 4)
     many = "".join(f"const a{i} = 1\n" for i in range(limits.MAX_DECLARATIONS + 1))
-    found = [read_source(tmp_path), read_source(broken), *_codes(large), *_codes(many)]
+    found = [read_source(tmp_path), read_source(broken), *_found({MAIN: large}), *_found({MAIN: many})]
     assert {d.code for d in found if isinstance(d, Diagnostic)} == NEED_A_FILE_OR_A_SIZE
-
-
-def _codes(text: str) -> list[Diagnostic]:
-    checker = Checker(Texts({MAIN: text}))
-    checker.check(MAIN)
-    return checker.report.found
 
 
 def test_lines_keep_their_numbers() -> None:

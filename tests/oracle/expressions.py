@@ -90,7 +90,7 @@ STRING_LITERALS = (
     '"NoSchedule"',
     '"cpu"', '"a,b"', '"é✓𝄞"', r'"\n\""', 'r"\\d"', '"5"', '" x "', '"n1"',
 )  # fmt: skip
-KEY_LITERALS = tuple(text for text in STRING_LITERALS if text != '"cpu"')  # it has a dimension in a resource list
+RESOURCES = ('"pods"', '"nvidia.com/gpu"', '"kubernetes.io/hostname"')  # keys of amounts without a dimension
 DOUBLE_LITERALS = ("0.0", "1.0", "0.5", "-2.5", "1e300", "100.0", "3.1e-9")
 PATTERNS = ('"^n[0-9]$"', 'r"[aeiou]"', '"web|db"', '""', r'r"(?i)APP"')
 
@@ -177,7 +177,8 @@ class Writer:
             case ("list", "string" | "int" | "double" as item):
                 return f"[{', '.join(self.literal(item) for _ in range(self.choose.number(1, 3)))}]"
             case ("map", "string", "string" | "int" as value):
-                keys = dict.fromkeys(self.choose.pick(KEY_LITERALS) for _ in range(self.choose.number(1, 2)))
+                known = RESOURCES if kind == AMOUNTS else STRING_LITERALS
+                keys = dict.fromkeys(self.choose.pick(known) for _ in range(self.choose.number(1, 2)))
                 return f"({{{', '.join(f'{key}: {self.literal(value)}' for key in keys)}}})"
         return ""
 
@@ -334,6 +335,9 @@ class Writer:
 
     def containment(self, depth: int) -> str:
         container: Kind = self.choose.pick((STRINGS, LABELS, AMOUNTS, INTS))
+        if container == AMOUNTS:
+            key = self.choose.pick(RESOURCES) if self.choose.chance(50) else self.key("string", depth)
+            return f"({key} in {self.expr(container, depth)})"
         return f"({self.expr('int' if container == INTS else 'string', depth)} in {self.expr(container, depth)})"
 
     def bool_call(self, depth: int) -> str:

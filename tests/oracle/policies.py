@@ -34,7 +34,7 @@ from ksp.check.typed import Rule
 from ksp.source.origin import Texts
 
 DEPTH = 3
-LIMITS = frozenset({"KSP0401", "KSP0402", "KSP0403"})
+REFUSED = frozenset({"KSP0311", "KSP0401", "KSP0402", "KSP0403"})  # a constant score outside of 0 to 100, and limits
 
 # Types that a `fn` takes and gives, as policies write them.
 TYPES: dict[Kind, str] = {
@@ -67,12 +67,12 @@ class Policy:
     arguments: dict[str, object] = field(default_factory=dict)
 
     def rules(self) -> list[Rule]:
-        """Its rules, checked: it has no errors, or it costs more than a rule may and is no example."""
+        """Its rules, checked: it has no errors, or they score or cost what none may, and it is no example."""
         checker = Checker(Texts({"random.ksp": self.text}))
         module = checker.check("random.ksp")
         assert module is not None
         errors = [(d.code, d.message, d.span.text) for d in checker.report.found if d.severity.value == "error"]
-        if errors and all(code in LIMITS for code, _, _ in errors):
+        if errors and all(code in REFUSED for code, _, _ in errors):
             reject()
         assert not errors, f"{errors}\n{self.text}"
         return module.own_rules()

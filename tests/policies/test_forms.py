@@ -84,7 +84,7 @@ SMALL = [
     'predicate P { view w = sum r.node.podCount for r in cluster.pods deny "${w}" when true }',
     'predicate P { view w = sum n.podCount for n in cluster.nodes deny "${w}" when true }',
     'predicate P { view w = count n in cluster.nodes where size(n.hostPorts) > 0 deny "${w}" when true }',
-    'predicate P { view w = count n in cluster.nodes where n.requested.cpu > 1cpu by n.name deny "" when size(w) > 1 }',
+    'predicate P { view w = count n in cluster.nodes where n.requested.cpu >1cpu by n.name deny "n" when size(w) > 1 }',
     'predicate P { view w = first n in cluster.nodes where n.podCount > 1 deny "${w.name}" when true }',
     'predicate P { view w = first p in cluster.pods where p.node.podCount > 1 deny "${w.name}" when true }',
     'predicate P { view w = first p in cluster.pods where p.node.labels["app"] == "web" deny "${w.name}" when true }',

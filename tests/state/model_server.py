@@ -24,7 +24,7 @@ class Body:
 
 
 class ModelServer:
-    """`pods` is the truth, by key."""
+    """`pods` is the truth, by key. `pause`: turns of the loop between two events."""
 
     def __init__(self, *, streams_lists: bool, compares: bool) -> None:
         self.pods: dict[str, Json] = {}
@@ -33,6 +33,7 @@ class ModelServer:
         self.failures: deque[KubeError] = deque()
         self.expiries = 0
         self.replays = 0
+        self.pause = 0
         self._streams_lists = streams_lists
         self._compares = compares
         self._history: list[tuple[int, Json]] = []
@@ -155,6 +156,8 @@ class ModelServer:
             while sent < (len(self._history) if self._cut is None else self._cut_after):
                 yield api_objects.line(self._history[sent][1])
                 sent += 1
+                for _ in range(self.pause):
+                    await asyncio.sleep(0)
             if self._cut is not None:
                 for text in self._ending():
                     yield text

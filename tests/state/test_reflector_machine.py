@@ -49,16 +49,22 @@ class OnceRecorder(Recorder):
 
 class ReflectorMachine(RuleBasedStateMachine):
     @initialize(
-        streams=st.booleans(), asks=st.booleans(), compares=st.booleans(), page=st.integers(1, 3), names=st.sets(NAMES)
+        streams=st.booleans(),
+        asks=st.booleans(),
+        compares=st.booleans(),
+        page=st.integers(1, 3),
+        pause=st.integers(0, 3),
+        names=st.sets(NAMES),
     )
-    def start(self, streams: bool, asks: bool, compares: bool, page: int, names: set[str]) -> None:
+    def start(self, streams: bool, asks: bool, compares: bool, page: int, pause: int, names: set[str]) -> None:
         self.loop = asyncio.new_event_loop()
         self.timers = EagerTimers(longest=1e9)
         self.server = ModelServer(streams_lists=streams, compares=compares)
+        self.server.pause = pause
         self.uids = 0
         self.kept: dict[str, tuple[str, str]] = {}
         for name in sorted(names):
-            self.create(name, good=True)
+            self._create(name, good=True)
         self.handler = OnceRecorder()
         self.notes = Notes()
         self.informers = SharedInformers(
@@ -88,12 +94,18 @@ class ReflectorMachine(RuleBasedStateMachine):
 
     @rule(name=NAMES, good=st.booleans())
     def create(self, name: str, good: bool) -> None:
+        self._create(name, good=good)
+
+    def _create(self, name: str, *, good: bool) -> None:
         if f"w/{name}" not in self.server.pods:
             self.uids += 1
             self.server.change("ADDED", content(name, f"uid-{self.uids}", good=good), f"w/{name}")
 
     @rule(name=NAMES)
     def modify(self, name: str) -> None:
+        self._modify(name)
+
+    def _modify(self, name: str) -> None:
         key = f"w/{name}"
         if key in self.server.pods:
             self.kept.pop(key, None)
@@ -103,25 +115,32 @@ class ReflectorMachine(RuleBasedStateMachine):
     @rule(name=NAMES)
     def spoil(self, name: str) -> None:
         """From now on the object cannot be read: what is known of it is to be kept."""
+        if f"w/{name}" in self.server.pods:
+            self.rest()
+            held = self.handler.held.get(f"w/{name}")
+            if held is not None:
+                self.kept[f"w/{name}"] = held
+            self._spoil(name)
+
+    def _spoil(self, name: str) -> None:
         key = f"w/{name}"
         if key in self.server.pods:
-            self.rest()
-            held = self.handler.held.get(key)
-            if held is not None:
-                self.kept[key] = held
             uid = self.server.pods[key]["metadata"]["uid"]
             self.server.change("MODIFIED", content(name, uid, good=False), key)
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
+        self._delete(name)
+
+    def _delete(self, name: str) -> None:
         if f"w/{name}" in self.server.pods:
             self.kept.pop(f"w/{name}", None)
             self.server.change("DELETED", None, f"w/{name}")
 
     @rule(name=NAMES, good=st.booleans())
     def recreate(self, name: str, good: bool) -> None:
-        self.delete(name)
-        self.create(name, good)
+        self._delete(name)
+        self._create(name, good=good)
 
     # --- the server and the network ----------------------------------------------------------------------------------
 
@@ -138,10 +157,35 @@ class ReflectorMachine(RuleBasedStateMachine):
         self.timers.elapse(10 if steady else 0)
         self.server.cut(how)
 
-    @rule()
-    def compact(self) -> None:
-        """Who has missed something by now cannot catch up by a watch."""
-        self.server.compact()
+    @rule(
+        changes=st.lists(
+            st.tuples(NAMES, st.sampled_from(["create", "modify", "delete", "recreate", "spoil"])),
+            min_size=1, max_size=5,
+        ),
+        lost=st.booleans(),
+    )  # fmt: skip
+    def miss(self, changes: list[tuple[str, str]], lost: bool) -> None:
+        """The watch breaks, and things happen before the next; where `lost`, it cannot catch up with them."""
+        self.rest()
+        self.server.cut("reset")
+        for name, what in changes:
+            self._do(name, what)
+        if lost:
+            self.server.compact()
+
+    def _do(self, name: str, what: str) -> None:
+        match what:
+            case "create":
+                self._create(name, good=True)
+            case "modify":
+                self._modify(name)
+            case "delete":
+                self._delete(name)
+            case "recreate":
+                self._delete(name)
+                self._create(name, good=True)
+            case _:
+                self._spoil(name)
 
     @rule(back=st.integers(1, 5))
     def replay(self, back: int) -> None:

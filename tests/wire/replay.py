@@ -29,6 +29,9 @@ SLOW = 2_500
 QUIET = 0.004
 """Seconds of real time in which a watch that should be silent might still say something."""
 
+LATE = 1.0
+"""Seconds of real time in which a line that should come may be late."""
+
 USERS = {
     "admin": User("admin", ("system:masters", "system:authenticated"), "admin"),
     "scheduler": User("system:kube-scheduler", ("system:authenticated",), "sched"),
@@ -166,10 +169,17 @@ class _Run:
 
     # --- plain exchanges
 
+    async def _until_it_waits(self, task: asyncio.Future[aiohttp.ClientResponse]) -> None:
+        """Until the server has set its alarm for the answer, or has answered."""
+        alarms = self.clock.waiting
+        async with asyncio.timeout(PATIENCE):
+            while self.clock.waiting == alarms and not task.done():
+                await asyncio.wait([task], timeout=QUIET)
+
     async def _plain(self, exchange: Exchange) -> dict[str, Any]:
         task = asyncio.ensure_future(self._send(exchange))
         if exchange.took_ms >= SLOW:
-            await asyncio.wait([task], timeout=0.03)
+            await self._until_it_waits(task)
             self.clock.advance(exchange.took_ms / 1000)
         async with asyncio.timeout(PATIENCE):
             response = await task
@@ -223,7 +233,7 @@ class _Run:
                 return await _read(response)
         began = self.clock.now()
         ended = exchange.response["ended"]
-        wanted = len(exchange.response["events"])
+        wanted = sum(not _is_periodic(event.get("line")) for event in exchange.response["events"])
         await self._lines(stream, wanted, began)
         if ended["how"].startswith("server ended") and ended["after_ms"] >= 900:
             await self._until_end(stream, ended["after_ms"] / 1000, began)
@@ -244,7 +254,7 @@ class _Run:
     async def _lines(self, stream: _Stream, wanted: int, began: datetime) -> None:
         """Reads until so many lines are there and no more come."""
         while True:
-            patience = QUIET if len(stream.lines) >= wanted else 0.25
+            patience = QUIET if len(stream.lines) >= wanted else LATE
             try:
                 async with asyncio.timeout(patience):
                     chunk = await stream.response.content.readany()
@@ -255,6 +265,11 @@ class _Run:
             *lines, stream.rest = (stream.rest + chunk).split(b"\n")
             after = (self.clock.now() - began).total_seconds() * 1000
             stream.lines += [(after, json.loads(line)) for line in lines]
+
+
+def _is_periodic(line: Any) -> bool:
+    """A bookmark that comes with time, not with the initial events."""
+    return isinstance(line, dict) and line.get("type") == "BOOKMARK" and "annotations" not in str(line)
 
 
 async def _read(response: aiohttp.ClientResponse) -> dict[str, Any]:

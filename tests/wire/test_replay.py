@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.wire.agreement import table
 from tests.wire.compare import differences
 from tests.wire.replay import Replay, replay
-from tests.wire.transcript import FILES, Exchange, exclusions, steps, values_at
+from tests.wire.transcript import FILES, REPOSITORY, Exchange, exclusions, steps, values_at
 
 ENOUGH = 0.85
 """The share of all exchanges that has to agree."""
@@ -109,3 +110,11 @@ def test_paths_name_places() -> None:
     value = {"items": [{"x": {"y": 1}}, {"x": {"y": 2}}], "a.b": 3}
     assert [found for _, _, found in values_at(value, steps("$.items[*].x.y"))] == [1, 2]
     assert [found for _, _, found in values_at(value, steps('$["a.b"]'))] == [3]
+
+
+async def test_the_documentation_gives_these_figures(shared: Path) -> None:
+    if not (shared / "wire").is_dir():
+        pytest.skip("there are no transcripts in ../shared")
+    runs = [_done[version] if version in _done else await replay(version) for version in sorted(FILES)]
+    text = (REPOSITORY / "docs" / "apiserver.md").read_text(encoding="utf-8")
+    assert table(runs) in text, "write the output of `python -m tests.wire.agreement --table` into docs/apiserver.md"

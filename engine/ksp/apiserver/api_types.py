@@ -13,8 +13,11 @@ SCALARS: Final = frozenset(
     ("string", "bool", "int32", "int64", "float64", "bytes", "quantity", "time", "microtime", "intstr", "raw")
 )
 
-SERVED_AS: Final = {"policy.v1beta1": "policy.v1", "events.v1beta1": "events.v1"}
-"""Group versions whose types are those of another one."""
+SERVED_AS: Final = {
+    f"{group}.v1beta1": f"{group}.v1"
+    for group in ("batch", "coordination", "discovery", "events", "node", "policy", "rbac", "scheduling", "storage")
+}
+"""Group versions whose types are those of another one, as far as they are read here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,12 @@ _UNSUPPORTED: Final = (
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as sigs.k8s.io/yaml reads it: timestamps stay texts."""
+    """YAML as sigs.k8s.io/yaml reads it: timestamps stay texts. Aliases are refused: a few can stand for very much."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not taken")
+        return super().compose_node(parent, index)
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -65,6 +70,8 @@ def parse_json(text: bytes) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise ValueError(_in_go(str(error), text)) from None
+    except RecursionError:
+        raise ValueError("exceeded max depth") from None
 
 
 def _in_go(message: str, text: bytes) -> str:
@@ -88,8 +95,12 @@ def read(call: Call, expected: Resource, *, kind: str = "", api_version: str = "
     if (found_version, found_kind) != (version, wanted):
         raise _wrong_kind(call, str(found_version), str(found_kind), wanted, version)
     found["apiVersion"], found["kind"] = version, wanted
-    if not isinstance(found.get("metadata"), dict):
+    meta = found.get("metadata")
+    if meta is None:
         found["metadata"] = {}
+    elif not isinstance(meta, dict):
+        where = f'{wanted} in version "{call.resource.version}" cannot be handled as a {wanted}: '
+        raise bad_request(f"{where}json: cannot unmarshal {go_type(meta)} into Go struct field {wanted}.metadata")
     return found
 
 

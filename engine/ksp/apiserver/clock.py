@@ -65,6 +65,11 @@ class VirtualClock:
         heapq.heappush(self._agenda, (self._now + timedelta(seconds=seconds), next(self._order), entry))
         return entry
 
+    @property
+    def waiting(self) -> int:
+        """How many are to be called."""
+        return sum(entry.callback is not None for _, _, entry in self._agenda)
+
     def advance(self, seconds: float) -> None:
         """Lets `seconds` pass."""
         until = self._now + timedelta(seconds=seconds)

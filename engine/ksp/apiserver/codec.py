@@ -8,12 +8,14 @@ the mistake (`FieldError.within`), later ones with sigs.k8s.io/json.
 
 import base64
 import binascii
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
 from ksp.apiserver import go_times, quantities
 from ksp.apiserver.api_types import Field, ListOf, MapOf, Scalar, Struct, Type, Types, types_of
 from ksp.apiserver.json_places import place_of
+from ksp.apiserver.status import bad_request
 from ksp.apiserver.strategy import DecodeError
 
 Json = dict[str, Any]
@@ -47,6 +49,16 @@ def decode(obj: Json, struct: Struct, minor: int) -> tuple[Json, list[str]]:
     """The canonical form of `obj`, which stays as it is, and a sentence for each unknown field. Raises FieldError."""
     decoder = _Decoder(types_of(minor), minor)
     return decoder.struct(obj, struct, (), ()), decoder.unknown
+
+
+def decode_part(body: Json, struct: Struct, minor: int, expected: str) -> Json:
+    """The canonical form of the body of a subresource. Raises ApiStatusError, 400."""
+    try:
+        return decode(body, struct, minor)[0]
+    except FieldError as error:
+        version = str(body.get("apiVersion", "")).rpartition("/")[2]
+        where = f'{expected} in version "{version}" cannot be handled as a {expected}: '
+        raise bad_request(where + error.within(json.dumps(body))) from error
 
 
 class _MapKey(str):

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from ksp.apiserver.api_types import types_of
+from ksp.apiserver.codec import decode_part
 from ksp.apiserver.deletion import delete
 from ksp.apiserver.go_times import write_time
 from ksp.apiserver.label_selectors import matches
@@ -19,8 +21,10 @@ _FREE_PHASES: Final = frozenset({"Pending", "Succeeded", "Failed"})
 
 
 def evict(name: str, body: Json, context: Context) -> tuple[int, Json]:
-    """The body is a decoded Eviction. Raises ApiStatusError: 404, 409, 429, and 500 for two budgets."""
-    if (body.get("metadata") or {}).get("name", name) != name:
+    """Raises ApiStatusError: 404, 409, 429, and 500 for two budgets."""
+    minor = context.version.minor
+    body = decode_part(body, types_of(minor)["policy.v1.Eviction"], minor, "Eviction")
+    if body["metadata"].get("name", name) != name:
         raise bad_request("name in URL does not match name in Eviction object")
     pod = context.objects.get("pods", context.namespace, name)
     if pod is None:
@@ -96,7 +100,8 @@ def _lets_unready_go(budget: Json) -> bool:
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     wanted: int = status["desiredHealthy"]
-    return 0 < wanted <= status["currentHealthy"]
+    healthy: int = status["currentHealthy"]
+    return 0 < wanted <= healthy
 
 
 def _protects(selector: Json | None, labels: Json, context: Context) -> bool:

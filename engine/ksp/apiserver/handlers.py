@@ -1,7 +1,8 @@
 """Create, update and patch: one flow for all kinds, which asks the strategies where kube-apiserver asks them."""
 
-from copy import deepcopy
 from typing import Final
+
+import msgspec
 
 from ksp.apiserver import admission, bodies, deletion, patch
 from ksp.apiserver.codec import FieldError
@@ -257,17 +258,14 @@ def plain_status_415() -> ApiStatusError:
 def _patched(call: Call, old: Json, content_type: str, context: Context) -> Json:
     """The stored object with the change in it, decoded again, in the version of its storage."""
     strategy, resource = call.strategy, call.resource
-    shown = strategy.from_storage(old)
-    if shown is old:
-        shown = deepcopy(old)
+    shown = msgspec.json.decode(msgspec.json.encode(strategy.from_storage(old)))
     shown["apiVersion"], shown["kind"] = resource.group_version, resource.kind
     changed = patch.apply(content_type, shown, call.body, resource, context)
-    if "uid" not in changed.get("metadata", {}):
-        changed.setdefault("metadata", {})["uid"] = old["metadata"]["uid"]
     try:
         strategy.decode(changed, context)
     except FieldError as error:
         raise patch.undecodable(changed, error) from error
+    changed["metadata"].setdefault("uid", old["metadata"]["uid"])
     stored = strategy.to_storage(changed)
     stored["apiVersion"], stored["kind"] = old["apiVersion"], old["kind"]
     return stored

@@ -14,8 +14,8 @@ def matches(selector: Json, labels: Mapping[str, str]) -> bool:
 
 
 def _holds(term: Json, labels: Mapping[str, str]) -> bool:
-    key, values = term["key"], term.get("values") or ()
-    match term["operator"]:
+    key, values = term.get("key", ""), term.get("values") or ()
+    match term.get("operator"):
         case "In":
             return labels.get(key) in values
         case "NotIn":

@@ -49,14 +49,14 @@ def _load(state: State, obj: Json) -> None:
         strategy.decode(obj, context)
     except DecodeError as error:
         raise bad_request(str(error)) from error
-    for name in ("managedFields", "selfLink"):
-        meta.pop(name, None)
     status = obj.get("status")
     obj = strategy.to_storage(obj)
     stored = state.catalogue.stored[resource.storage_id]
     obj["apiVersion"], obj["kind"] = stored.group_version, stored.kind
     strategy.default(obj, context)
     meta = obj["metadata"]
+    for name in ("managedFields", "selfLink"):
+        meta.pop(name, None)
     meta["uid"] = meta.get("uid") or state.dice.uid()
     meta["creationTimestamp"] = meta.get("creationTimestamp") or state.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     strategy.prepare_for_create(obj, context)

@@ -6,7 +6,7 @@ Json = dict[str, Any]
 
 
 def apply(original: Any, patch: Any) -> Any:
-    """What `patch` makes of `original`, which stays as it is: null takes a field out, objects are joined, the rest replaces."""
+    """What `patch` makes of `original`, which stays as it is: null removes, objects are joined, the rest replaces."""
     if not isinstance(patch, dict):
         return patch
     out: Json = dict(original) if isinstance(original, dict) else {}

@@ -109,8 +109,3 @@ def unacceptable(*, watch: bool = False) -> ApiStatusError:
     served = _STREAMS if watch else _SERVED
     text = f"only the following media types are accepted: {', '.join(served)}"
     return plain_error(406, text, "NotAcceptable")
-
-
-def wants_protobuf_only(accept: str | None) -> bool:
-    """Whether nothing but protobuf would do."""
-    return accept is not None and all(clause.media_type == PROTOBUF for clause in clauses(accept))

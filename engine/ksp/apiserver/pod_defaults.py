@@ -34,6 +34,10 @@ CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 def default_pod_spec(spec: Json) -> None:
     """What pods and templates have in common."""
     fill(spec, _POD)
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        # The old name of the field is still written.
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
     for volume in spec.get("volumes") or ():
         _default_volume(volume)
     for name in CONTAINER_LISTS:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from ksp.apiserver.api_types import types_of
+from ksp.apiserver.codec import decode_part
 from ksp.apiserver.pod_conditions import set_condition
 from ksp.apiserver.status import ApiStatusError, bad_request, conflict, not_found, plain_error, success
 from ksp.apiserver.strategies.pods import copy_topology
@@ -11,11 +13,13 @@ _KINDS: Final = ("", "Node")
 
 
 def bind(name: str, body: Json, context: Context) -> tuple[int, Json]:
-    """`name` is that of the path, empty for `POST bindings`. The body is a decoded Binding. Raises ApiStatusError."""
-    meta = body.get("metadata") or {}
+    """`name` is that of the path, empty for `POST bindings`. Raises ApiStatusError."""
+    minor = context.version.minor
+    body = decode_part(body, types_of(minor)["core.v1.Binding"], minor, "Binding")
+    meta = body["metadata"]
     _check_names(name, meta, context)
     name = name or meta.get("name", "")
-    target = body.get("target") or {}
+    target = body["target"]
     _check_target(target)
     pod = context.objects.get("pods", context.namespace, name)
     if pod is None:
@@ -24,7 +28,7 @@ def bind(name: str, body: Json, context: Context) -> tuple[int, Json]:
         _check_preconditions(pod, meta, context)
     _check_pod(pod, context)
     bound = _bound(pod, meta, target["name"], context)
-    if context.subresource and context.version.copies_topology:
+    if context.subresource and target.get("kind") == "Node" and context.version.copies_topology:
         # The admission that does it looks at pods/binding alone.
         copy_topology(bound["metadata"], target["name"], context)
     context.objects.put("pods", bound)

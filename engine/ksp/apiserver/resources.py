@@ -20,10 +20,8 @@ class Resource:
     version: str
     plural: str
     kind: str
-    singular: str
     namespaced: bool
     verbs: frozenset[str]
-    short_names: tuple[str, ...] = ()
     subresources: frozenset[str] = frozenset()
     """`status`, `scale`, `binding`, ... as served by the emulated version."""
     storage_id: str = ""
@@ -52,9 +50,6 @@ class Resource:
 
 SHARED_STORAGE: Final = {"events.events.k8s.io": "events", "ingresses.extensions": "ingresses.networking.k8s.io"}
 """Kinds that two groups serve, by the id of the second."""
-
-UNSTORED: Final = frozenset({"bindings", "componentstatuses"})
-"""Of the core group; whatever can only be created (reviews) is not stored either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +115,8 @@ def _resource(group: str, version: str, row: Json, rows: list[Json]) -> Resource
         version=version,
         plural=plural,
         kind=row["kind"],
-        singular=row["singularName"] or row["kind"].lower(),
         namespaced=row["namespaced"],
         verbs=frozenset(row["verbs"]),
-        short_names=tuple(row.get("shortNames", ())),
         subresources=frozenset(one["name"].removeprefix(prefix) for one in rows if one["name"].startswith(prefix)),
         storage_id=SHARED_STORAGE.get(id, id),
     )

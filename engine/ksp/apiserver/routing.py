@@ -1,6 +1,6 @@
 """From a path to what is asked: the verb, the resource, namespace, name and subresource (apiserver's RequestInfo)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
@@ -29,8 +29,6 @@ class Target:
     verb: str = ""
     """get, list, watch, create, update, patch, delete, deletecollection; of a path the method in small letters."""
     watch: bool = False
-    segments: tuple[str, ...] = field(default=())
-    """Of the path after the group version."""
 
 
 VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -95,7 +93,6 @@ def _of_resource(plain: Target, group: str, version: str, rest: list[str], catal
         subresource=subresource,
         verb=_verb(plain.method, name, watch=watch),
         watch=watch,
-        segments=tuple(rest),
     )
 
 

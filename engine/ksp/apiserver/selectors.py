@@ -149,21 +149,6 @@ def label_selector(text: str, version: Version) -> Predicate | None:
     return fits
 
 
-_SELECTOR_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
-
-
-def matches_selector(selector: Json | None, labels: Mapping[str, str]) -> bool:
-    """Whether an object's LabelSelector (`matchLabels`, `matchExpressions`) fits; none fits nothing, empty all."""
-    if selector is None:
-        return False
-    exact = [Requirement(key, "=", frozenset({value})) for key, value in (selector.get("matchLabels") or {}).items()]
-    rest = [
-        Requirement(one["key"], _SELECTOR_OPERATORS[one["operator"]], frozenset(one.get("values") or ()))
-        for one in selector.get("matchExpressions") or ()
-    ]
-    return all(requirement.fits(labels) for requirement in (*exact, *rest))
-
-
 # --- fields ----------------------------------------------------------------------------------------------------------
 
 METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")

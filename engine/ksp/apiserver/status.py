@@ -128,12 +128,6 @@ def bad_request(message: str) -> ApiStatusError:
     return ApiStatusError(failure(400, "BadRequest", message))
 
 
-def internal_error(message: str) -> ApiStatusError:
-    """What the real server answers where it wraps an error of its own: `Internal error occurred: ...`."""
-    details = {"causes": [{"message": message}]}
-    return ApiStatusError(failure(500, "InternalError", f"Internal error occurred: {message}", details))
-
-
 def plain_error(code: int, message: str, reason: str = "") -> ApiStatusError:
     """A Status with a message and no details; an error that has no type of its own is 500 without a reason."""
     return ApiStatusError(failure(code, reason, message))

@@ -31,7 +31,7 @@ class Event:
     previous: Json | None
     """The version before; None of an ADDED."""
     encoded: dict[object, bytes] = field(default_factory=dict)
-    """Lines of watches that are made already, by their form: while the watchers are told, those of one form share it."""
+    """Lines of watches that are made already, by their form; kept while the watchers are told, who share them."""
 
 
 class Kind:

@@ -1,7 +1,7 @@
 """Strategic merge patches: merge patches that know which lists are joined, and by what key of their items.
 
 The rules are apimachinery's `util/strategicpatch`, as the server applies them; which lists are joined says `api_types`.
-Directives: `$patch` (delete, replace, merge) in objects and in items of lists, `$retainKeys`, `$setElementOrder/LIST` and
+Directives: `$patch` (delete, replace) in objects and in items of lists, `$retainKeys`, `$setElementOrder/LIST` and
 `$deleteFromPrimitiveList/LIST` beside a list.
 """
 
@@ -190,8 +190,8 @@ def _key_of(merge_key: str) -> Callable[[Any], Any]:
 def _in_order(merged: list[Any], wanted: list[Any], server: list[Any], key: Callable[[Any], Any]) -> list[Any]:
     """Items named in `wanted` in that order, the others in the server's; where both are known, the server's decides.
 
-    This is `normalizeElementOrder`: two sorted lists are zipped, and an item of the patch comes first unless both heads stand
-    in the server's list and the server's head stood before it.
+    This is `normalizeElementOrder`: two sorted lists are zipped, and an item of the patch comes first unless both heads
+    stand in the server's list and the server's head stood before it.
     """
     wanted_keys, server_keys = [key(item) for item in wanted], [key(item) for item in server]
     ours = sorted((item for item in merged if key(item) in wanted_keys), key=lambda item: wanted_keys.index(key(item)))

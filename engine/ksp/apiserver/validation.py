@@ -142,7 +142,7 @@ def _validate_finalizers(finalizers: Sequence[str], version: Version, *, core: b
 
 
 def validate_metadata_update(new: Json, old: Json) -> list[Cause]:
-    """No new finalizers once an object is being deleted. What else may not change is seen to before: uid, name, times."""
+    """No new finalizers once an object is being deleted. Uid, name and times are seen to before."""
     found: list[Cause] = []
     if old.get("deletionTimestamp"):
         added = [text for text in new.get("finalizers") or () if text not in (old.get("finalizers") or ())]

@@ -105,6 +105,11 @@ def label_value(text: str, version: Version) -> list[str]:
 
 
 def environment_name(text: str, version: Version) -> list[str]:
+    """Newer versions take all that is printable but for `=`."""
+    if version.relaxed_environment_names:
+        if text.isascii() and text.isprintable() and "=" not in text:
+            return []
+        return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
     if re.fullmatch(_ENV, text):
         return []
     message = (

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ksp.apiserver import validation_names as names
 from ksp.apiserver.status import Cause, duplicate, forbidden_field, invalid_value, required
 from ksp.apiserver.strategy import Json
-from ksp.apiserver.validation import named, not_negative, one_of, quoted
+from ksp.apiserver.validation import named, one_of, quoted
 from ksp.apiserver.validation_resources import validate_requirements
 from ksp.apiserver.validation_scheduling import validate_scheduling
 from ksp.apiserver.versions import Version
@@ -37,18 +37,17 @@ def validate_pod_spec(spec: Json, field: str, version: Version) -> list[Cause]:
     found += one_of(spec.get("dnsPolicy", ""), f"{field}.dnsPolicy", _DNS, version)
     if spec.get("hostNetwork"):
         found += _validate_host_network(containers, f"{field}.containers")
-    found += _validate_amounts_of_time(spec, field)
+    found += _validate_deadline_of(spec, field)
     found += _validate_named_fields(spec, field, version)
     return [*found, *validate_scheduling(spec, field, version)]
 
 
-def _validate_amounts_of_time(spec: Json, field: str) -> list[Cause]:
-    found = not_negative(spec.get("terminationGracePeriodSeconds"), f"{field}.terminationGracePeriodSeconds")
+def _validate_deadline_of(spec: Json, field: str) -> list[Cause]:
     deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= 2_147_483_647:
-        text = "must be between 1 and 2147483647, inclusive"
-        found.append(invalid_value(f"{field}.activeDeadlineSeconds", str(deadline), text))
-    return found
+    if deadline is None or 1 <= deadline <= 2_147_483_647:
+        return []
+    text = "must be between 1 and 2147483647, inclusive"
+    return [invalid_value(f"{field}.activeDeadlineSeconds", str(deadline), text)]
 
 
 def _validate_named_fields(spec: Json, field: str, version: Version) -> list[Cause]:
@@ -58,7 +57,6 @@ def _validate_named_fields(spec: Json, field: str, version: Version) -> list[Cau
         ("nodeName", names.subdomain),
         ("hostname", names.label),
         ("subdomain", names.label),
-        ("schedulerName", names.qualified_name),
         ("priorityClassName", names.subdomain),
         ("runtimeClassName", names.subdomain),
     )

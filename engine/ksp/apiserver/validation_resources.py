@@ -16,11 +16,10 @@ _STANDARD: Final = re.compile(r"cpu|memory|ephemeral-storage|storage|pods|hugepa
 _NATIVE: Final = re.compile(r"cpu|memory|ephemeral-storage|hugepages-.+|(?:[^/]*\.)?kubernetes\.io/.*|[^/]*")
 
 
-def validate_amounts(amounts: Mapping[str, str], field: str, version: Version) -> list[Cause]:
-    """Names are standard or qualified, amounts are not negative, those of extended resources are whole."""
+def validate_amounts(amounts: Mapping[str, str], field: str) -> list[Cause]:
+    """Amounts are not negative, those of extended resources are whole."""
     found: list[Cause] = []
     for name, amount in amounts.items():
-        found += _validate_name(name, f"{field}[{name}]" if field.endswith("s") else field, version)
         number = parse(amount)[0]
         if number < 0:
             found.append(invalid_value(f"{field}[{name}]", quoted(amount), "must be greater than or equal to 0"))
@@ -30,6 +29,7 @@ def validate_amounts(amounts: Mapping[str, str], field: str, version: Version) -
 
 
 def _validate_name(name: str, field: str, version: Version) -> list[Cause]:
+    """Of a container's resource: standard or qualified. Nodes may name theirs as they like."""
     messages = names.qualified_name(name, version)
     if not messages and "/" not in name and not _STANDARD.fullmatch(name):
         messages = ["must be a standard resource type or fully qualified", "must be a standard resource for containers"]
@@ -45,9 +45,13 @@ def validate_requirements(resources: Json, field: str, version: Version) -> list
     """Of a container: no request is above its limit; extended and huge page resources ask for just their limit."""
     limits: Mapping[str, str] = resources.get("limits") or {}
     requests: Mapping[str, str] = resources.get("requests") or {}
-    found = validate_amounts(limits, f"{field}.limits", version)
+    found: list[Cause] = []
+    for name, amount in limits.items():
+        found += _validate_name(name, f"{field}.limits[{name}]", version)
+        found += validate_amounts({name: amount}, f"{field}.limits")
     for name, amount in requests.items():
-        found += validate_amounts({name: amount}, f"{field}.requests", version)
+        found += _validate_name(name, f"{field}.requests[{name}]", version)
+        found += validate_amounts({name: amount}, f"{field}.requests")
         if name in limits:
             found += _against_limit(name, amount, limits[name], f"{field}.requests", version)
         elif is_extended(name) or name.startswith("hugepages-"):

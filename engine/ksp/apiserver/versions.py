@@ -99,6 +99,10 @@ class Version:
     """Pods that are not ready may be evicted while enough others are."""
     binding_clears_nomination: bool = False
     """A pod that gets its node loses status.nominatedNodeName."""
+    relaxed_environment_names: bool = False
+    """Environment variables may have nearly any name."""
+    merges_label_keys: bool = False
+    """matchLabelKeys of a pod become part of its label selectors."""
 
 
 V1_19: Final = Version(
@@ -147,6 +151,8 @@ V1_36: Final = Version(
     dual_stack=True,
     immutable_events=True,
     disruption_target=True,
+    merges_label_keys=True,
+    relaxed_environment_names=True,
     unready_evicted=True,
     binding_clears_nomination=True,
     eviction_retry_after=True,

@@ -85,12 +85,6 @@ class Watch:
         self._lines.clear()
         return found
 
-    def ready(self) -> bytes:
-        """All lines that wait already."""
-        found = b"".join(self._lines)
-        self._lines.clear()
-        return found
-
     def end(self) -> None:
         """No more lines after those that wait."""
         self.ended = True

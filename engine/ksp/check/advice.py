@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ksp.check import mistakes
+from ksp.check import cautions
 from ksp.check.parts import expressions
 from ksp.check.report import Report
 from ksp.check.stages import children, stage_of
@@ -43,7 +43,7 @@ def _unused(report: Report, rule: Rule, used: set[Binding]) -> None:
     named += [("the `let`", let.binding) for let in _lets(rule.normalize.body if rule.normalize else ())]
     for what, binding in named:
         if binding not in used and binding.span is not None:
-            mistakes.unused(report, binding.span, what, binding.name)
+            cautions.unused(report, binding.span, what, binding.name)
 
 
 def _lets(statements: tuple[Statement, ...]) -> Iterator[Let]:
@@ -56,7 +56,7 @@ def _lets(statements: tuple[Statement, ...]) -> Iterator[Let]:
 
 def _could_be_prefilter(report: Report, statement: Statement) -> None:
     if isinstance(statement, Deny) and stage_of(statement.condition) < Stage.NODE:
-        mistakes.could_be_prefilter(report, statement.span)
+        cautions.could_be_prefilter(report, statement.span)
 
 
 def _raw_labels(report: Report, expr: Expr, *, selected: bool) -> None:
@@ -64,7 +64,7 @@ def _raw_labels(report: Report, expr: Expr, *, selected: bool) -> None:
     match expr:
         case Read(value=Ref(binding=binding), field=field) if binding.kind is Kind.ROOT and binding.name == "pod":
             if field.name == "labels" and not selected:
-                mistakes.raw_labels(report, expr.span)
+                cautions.raw_labels(report, expr.span)
         case StructOf():
             return
         case At(value=value, key=key) | In(container=value, item=key):

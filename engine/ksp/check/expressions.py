@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksp.check import mistakes, schema
+from ksp.check import mistakes, resources, schema
 from ksp.check.calls import Calls
+from ksp.check.elsewhere import field_elsewhere
 from ksp.check.facts import NO_FACTS, Fact
 from ksp.check.functions import ERROR_ROWS, FUNCTIONS, METHODS
 from ksp.check.literals import Literals
@@ -47,7 +48,6 @@ from ksp.check.types import (
     Type,
     Unknown,
     fits,
-    resource_dimension,
     show,
 )
 from ksp.syntax import tree
@@ -203,21 +203,22 @@ class Expressions:
                 if field is not None:
                     return Read(node.span, field.type, value, field)
                 known = [*schema.fields_of(name), *(("error",) if name in ERROR_ROWS else ())]
-                self._no_field(node, value.type, known)
+                self._no_field(node, value.type, known, elsewhere=field_elsewhere(value, node.name))
             case Map(resources=True):
-                key = Constant(node.name_span, STRING, node.name)
-                return At(node.span, Int(resource_dimension(node.name)), value, key)
+                amount = resources.check_name(self.report, node.name_span, node.name, as_field=True)
+                return At(node.span, amount, value, Constant(node.name_span, STRING, node.name))
             case Map(key=String()):
                 self._no_field(node, value.type, [], f'an entry is read as `["{node.name}"]`')
             case other:
                 self._no_field(node, other, [])
         return unknown(node.span)
 
-    def _no_field(self, node: tree.Field, type: Type, known: Sequence[str], help: str = "") -> None:
-        is_method = any(row.is_method_of(type) for row in METHODS.get(node.name, []))
-        mistakes.unknown_field(
-            self.report, node.name_span, show(type), node.name, known, is_method=is_method, help=help
-        )
+    def _no_field(
+        self, node: tree.Field, type: Type, known: Sequence[str], help: str = "", elsewhere: str = ""
+    ) -> None:
+        if any(row.is_method_of(type) for row in METHODS.get(node.name, [])):
+            elsewhere = f"{node.name}()"
+        mistakes.unknown_field(self.report, node.name_span, show(type), node.name, known, meant=elsewhere, help=help)
 
     def _index(self, node: tree.Index, scope: Scope, known: frozenset[Fact]) -> Expr:
         value = self.expr(node.value, scope, None, known)
@@ -225,11 +226,10 @@ class Expressions:
             case List(item):
                 key = self.wanted(node.key, scope, INT, "an index", known)
                 return At(node.span, item, value, key)
-            case Map(key_type, value_type, resources):
+            case Map(key_type, value_type, is_resource_list):
                 key = self.wanted(node.key, scope, key_type, "the key", known)
-                if resources:
-                    named = isinstance(key, Constant) and isinstance(key.value, str)
-                    value_type = Int(resource_dimension(str(key.value))) if named else ANY_INT  # type: ignore[union-attr]
+                if is_resource_list:
+                    value_type = resources.check_name(self.report, node.key.span, resources.constant_name(key))
                 return At(node.span, value_type, value, key)
         self.expr(node.key, scope, None, known)
         if not isinstance(value.type, Unknown):

@@ -90,6 +90,9 @@ def facts(condition: Expr, holds: bool) -> frozenset[Fact]:
 def _compared(operator: str, left: Expr, right: Expr) -> frozenset[Fact]:
     if isinstance(left, Constant) and not isinstance(right, Constant):
         left, right, operator = right, left, MIRRORED[operator]
+    if isinstance(right, Constant) and isinstance(right.value, str) and isinstance(left, At):
+        there = (operator == "==" and right.value != "") or (operator == "!=" and right.value == "")
+        return frozenset({("in", shape(left.key), shape(left.value))}) if there else frozenset()
     if not isinstance(right, Constant) or not isinstance(right.type, Int | Double):
         return frozenset()
     limit = right.value

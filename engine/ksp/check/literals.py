@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ksp.check import mistakes, schema
+from ksp.check import mistakes, resources, schema
 from ksp.check.facts import Fact
 from ksp.check.int_constants import int_constant
 from ksp.check.quantities import quantity
@@ -40,8 +40,8 @@ from ksp.check.types import (
     Type,
     Unknown,
     join,
-    resource_dimension,
 )
+from ksp.source.text import Span
 from ksp.syntax import tree
 
 if TYPE_CHECKING:
@@ -63,12 +63,16 @@ class Literals:
                 return Constant(span, DOUBLE, real)
             case tree.IntLiteral(span=span, value=value):
                 return int_constant(self.report, span, value, ANY_INT if value == 0 else INT)
-            case tree.QuantityLiteral(span=span, number=number, suffix=suffix):
-                amount, dimension = quantity(number, suffix)
-                if amount.denominator != 1:
-                    unit = "millicores" if dimension == CPU else "bytes"
-                    mistakes.bad_quantity(self.report, span, node.span.text, unit)
-                return int_constant(self.report, span, int(amount), Int(ANY if amount == 0 else dimension))
+            case tree.QuantityLiteral(span=span):
+                return self.quantity(node, span)
+
+    def quantity(self, node: tree.QuantityLiteral, span: Span, sign: int = 1) -> Expr:
+        """A quantity with its sign, at `span`."""
+        amount, dimension = quantity(node.number, node.suffix)
+        if amount.denominator != 1:
+            unit = "millicores" if dimension == CPU else "bytes"
+            mistakes.bad_quantity(self.report, node.span, node.span.text, unit)
+        return int_constant(self.report, span, sign * int(amount), Int(ANY if amount == 0 else dimension))
 
     def string(self, node: tree.StringLiteral, scope: Scope, known: frozenset[Fact]) -> Expr:
         parts: list[str | Expr] = []
@@ -110,11 +114,11 @@ class Literals:
             return self._struct(node, scope, expected, known)
         key_type = expected.key if isinstance(expected, Map) else None
         value_type = expected.value if isinstance(expected, Map) else None
-        resources = isinstance(expected, Map) and expected.resources
+        is_resource_list = isinstance(expected, Map) and expected.resources
         entries: list[tuple[Expr, Expr]] = []
         seen: set[tuple[type, object]] = set()
         for entry in node.entries:
-            if resources and isinstance(entry.key, tree.Name):
+            if is_resource_list and isinstance(entry.key, tree.Name):
                 key: Expr = Constant(entry.key.span, STRING, entry.key.name)
             else:
                 key = self._map_key(entry.key, scope, key_type, known)
@@ -122,9 +126,10 @@ class Literals:
                 if (type(key.value), key.value) in seen:
                     mistakes.entry_twice(self.report, entry.key.span, entry.key.span.text)
                 seen.add((type(key.value), key.value))
-            if resources and isinstance(key, Constant) and isinstance(key.value, str):
-                wanted = Int(resource_dimension(key.value))
-                entries.append((key, self.expressions.wanted(entry.value, scope, wanted, f"`{key.value}`", known)))
+            name = resources.constant_name(key) if is_resource_list else None
+            if name is not None:
+                wanted = resources.check_name(self.report, entry.key.span, name)
+                entries.append((key, self.expressions.wanted(entry.value, scope, wanted, f"`{name}`", known)))
             else:
                 entries.append((key, self.expressions.expr(entry.value, scope, value_type, known)))
         keys = self._common([key for key, _ in entries], key_type, "the keys of a map")
@@ -132,7 +137,7 @@ class Literals:
             wanted_key = "a string, an int or a bool"
             mistakes.wrong_type(self.report, node.entries[0].key.span, wanted_key, keys, "the key of a map")
             keys = UNKNOWN
-        if resources:
+        if is_resource_list:
             return MapOf(node.span, Map(STRING, ANY_INT, resources=True), tuple(entries))
         values = self._common([value for _, value in entries], value_type, "the values of a map")
         return MapOf(node.span, Map(keys, values), tuple(entries))
@@ -160,6 +165,8 @@ class Literals:
                     field,
                     self.expressions.wanted(entry.value, scope, _loose(field.type), f"`{name}`", known),
                 )
+                if (struct.name, name) == ("ResourceSpec", "name"):
+                    resources.check_name(self.report, entry.value.span, resources.constant_name(given[name][1]))
         return StructOf(node.span, struct, tuple(given.values()))
 
     def _field_name(self, key: tree.Expr) -> str | None:

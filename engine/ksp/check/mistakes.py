@@ -19,9 +19,10 @@ def article(noun: str) -> str:
 
 
 def unknown_field(
-    report: Report, span: Span, owner: str, name: str, known: Iterable[str], *, is_method: bool = False, help: str = ""
+    report: Report, span: Span, owner: str, name: str, known: Iterable[str], *, meant: str = "", help: str = ""
 ) -> None:
-    label = f"did you mean `{name}()`?" if is_method else report.did_you_mean(name, known) or "no such field"
+    """`meant` is what was most likely meant, where that is no other name among the `known`."""
+    label = f"did you mean `{meant}`?" if meant else report.did_you_mean(name, known) or "no such field"
     report.error("KSP0201", span, f"{article(owner)} has no field `{name}`", label, help)
 
 
@@ -96,11 +97,12 @@ def _as_quantity(*dimensions: Dimension) -> str:
     return "write the number as a quantity, such as `2Gi` or `500M`" if BYTES in dimensions else ""
 
 
-def wrong_operands(report: Report, span: Span, operator: str, types: Iterable[Type]) -> None:
+def wrong_operands(report: Report, span: Span, operator: str, types: Iterable[Type], fraction: str = "") -> None:
+    """`fraction` says how to write the fraction that is one of the operands."""
     given = list(types)
     shown = " and ".join(f"`{show(type)}`" for type in given)
-    help = ""
-    if any(isinstance(type, Double) for type in given) and any(isinstance(type, Int) for type in given):
+    help = fraction
+    if not help and any(isinstance(type, Double) for type in given) and any(isinstance(type, Int) for type in given):
         help = "write an int as `double(x)`, or a literal as `1.0`"
     elif operator == "+" and any(isinstance(type, String) for type in given):
         help = "put values into a text with `${…}`"
@@ -162,6 +164,17 @@ def pattern_not_constant(report: Report, span: Span) -> None:
 
 def bad_macro(report: Report, span: Span, name: str, reason: str) -> None:
     report.error("KSP0216", span, f"`{name}` {reason}", "", f"write `xs.{name}(x, …)` or `xs.{name}(i, x, …)`")
+
+
+def unknown_resource(report: Report, span: Span, name: str, near: str, *, as_field: bool = False) -> None:
+    """`near` is the resource that was most likely meant; `as_field` if the name stands after a dot."""
+    written = f'["{near}"]' if as_field and not near.isidentifier() else near
+    label = f"did you mean `{written}`?" if near else "no such resource"
+    help = (
+        "resources without a domain are cpu, memory, ephemeral-storage, pods, storage, `hugepages-…` and "
+        '`attachable-volumes-…`; others have one: `["nvidia.com/gpu"]`'
+    )
+    report.error("KSP0222", span, f"there is no resource `{name}`", label, help)
 
 
 def bare_key(report: Report, span: Span, name: str) -> None:
@@ -247,6 +260,11 @@ def not_a_relation(report: Report, span: Span, where: str) -> None:
 
 def bad_view(report: Report, span: Span, reason: str) -> None:
     report.error("KSP0308", span, reason, "not possible")
+
+
+def score_outside(report: Report, span: Span, label: str) -> None:
+    help = "how much a priority counts is said by its weight in a provider; `normalize` maps any scores to 0 to 100"
+    report.error("KSP0311", span, "this score is not within 0 to 100", label, help)
 
 
 def score_of_node(report: Report, span: Span) -> None:
@@ -371,33 +389,3 @@ def never_said(report: Report, span: Span, name: str, known: Iterable[str]) -> N
 
 def bad_expectation(report: Report, span: Span, reason: str, label: str = "cannot be expected") -> None:
     report.error("KSP0603", span, reason, label)
-
-
-# ---- advice
-
-
-def maybe_absent(report: Report, span: Span, what: str) -> None:
-    report.warning(
-        "KSP0701", span, f"{what} also holds where the key is absent", "an absent key reads as zero",
-        "say what an absent key means: test `KEY in MAP` in the same expression",
-    )  # fmt: skip
-
-
-def could_be_prefilter(report: Report, span: Span) -> None:
-    report.advice(
-        "KSP0702",
-        span,
-        "this `deny` does not depend on the node",
-        "the same for all nodes",
-        "move it under `prefilter`",
-    )
-
-
-def raw_labels(report: Report, span: Span) -> None:
-    report.advice(
-        "KSP0703", span, "the rule reads all of the pod's labels", "every set of labels is a class of its own"
-    )
-
-
-def unused(report: Report, span: Span, what: str, name: str) -> None:
-    report.warning("KSP0704", span, f"{what} `{name}` is never used", "not used")

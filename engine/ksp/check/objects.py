@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ksp.check import mistakes, schema
+from ksp.check import mistakes, resources, schema
+from ksp.check.elsewhere import paths_below
 from ksp.check.report import Report
 from ksp.check.typed import (
     Collect,
@@ -121,8 +122,10 @@ class Tests:
             if name is None:
                 continue
             if name not in fields:
+                path = paths_below(owner).get(name, "").split(".")
+                meant = f"{': {'.join(path)}: …{'}' * (len(path) - 1)}" if len(path) > 1 else ""
                 help = 'a test writes only what rules can read; a whole object can stand in a file: `from "FILE"`'
-                mistakes.unknown_field(self.report, entry.key.span, owner, name, fields, help=help)
+                mistakes.unknown_field(self.report, entry.key.span, owner, name, fields, meant=meant, help=help)
             else:
                 self._value(fields[name], entry.value)
 
@@ -134,9 +137,16 @@ class Tests:
             case List(item=item), tree.ListLiteral(items=items):
                 for each in items:
                     self._value(item, each)
-            case Map(value=value), tree.MapLiteral(entries=entries):
+            case Map(value=value, resources=is_resource_list), tree.MapLiteral(entries=entries):
                 for entry in entries:
+                    if is_resource_list:
+                        self._amount(entry)
                     self._value(value, entry.value)
+
+    def _amount(self, entry: tree.MapEntry) -> None:
+        resources.check_name(self.report, entry.key.span, _key(entry.key))
+        if isinstance(entry.value, tree.Unary):
+            mistakes.bad_object(self.report, entry.value.span, "an amount of a resource is not negative")
 
     def _decodes(self, kind: str, value: dict[str, object], node: tree.TestObject) -> None:
         try:
@@ -155,6 +165,8 @@ class Tests:
                 return _quantity_text(node)
             case tree.Unary(operator="-", value=tree.IntLiteral(value=value) | tree.DoubleLiteral(value=value)):
                 return -value
+            case tree.Unary(operator="-", value=tree.QuantityLiteral() as quantity):
+                return f"-{_quantity_text(quantity)}"
             case tree.StringLiteral(parts=parts) if all(isinstance(p, str) for p in parts):
                 return "".join(p for p in parts if isinstance(p, str))
             case tree.ListLiteral(items=items):

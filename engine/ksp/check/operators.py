@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ksp.check import mistakes
+from ksp.check import cautions, mistakes, resources
 from ksp.check.facts import Fact, absent_key, facts, nonzero
+from ksp.check.fractions import COMPARISONS, fraction_help
 from ksp.check.int_constants import fold, int_constant
 from ksp.check.report import Report
 from ksp.check.scope import Scope
@@ -43,8 +44,6 @@ from ksp.syntax import tree
 if TYPE_CHECKING:
     from ksp.check.expressions import Expressions
 
-COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-
 
 class Operators:
     """Types operators."""
@@ -59,6 +58,8 @@ class Operators:
             return int_constant(self.report, node.span, value, ANY_INT if value == 0 else INT)
         if node.operator == "-" and isinstance(node.value, tree.DoubleLiteral):
             return Constant(node.span, DOUBLE, -node.value.value)
+        if node.operator == "-" and isinstance(node.value, tree.QuantityLiteral):
+            return self.expressions.literals.quantity(node.value, node.span, sign=-1)
         operand = self.expressions.expr(node.value, scope, expected, known)
         allowed = Bool | Unknown if node.operator == "!" else Int | Double | Unknown
         if not isinstance(operand.type, allowed):
@@ -66,7 +67,7 @@ class Operators:
             return unknown(node.span)
         if node.operator == "!":
             if isinstance(operand.type, Bool) and absent_key(operand, known):
-                mistakes.maybe_absent(self.report, node.span, "`!`")
+                cautions.maybe_absent(self.report, node.span, "`!`")
             elif isinstance(operand, Op) and operand.operator == "==":
                 self._maybe_absent(node.span, "`!` of `==`", operand.operands, known)
             return Op(node.span, BOOL, "!", (operand,))
@@ -108,11 +109,13 @@ class Operators:
                     self.report, node.span, node.operator, left.type.dimension, right.type.dimension
                 )
             else:
-                mistakes.wrong_operands(self.report, node.span, node.operator, [left.type, right.type])
+                self._wrong(node, left, right)
         elif ordered and not isinstance(left.type, Int | Double | String | Bool):
-            mistakes.wrong_operands(self.report, node.span, node.operator, [left.type, right.type])
+            self._wrong(node, left, right)
         elif node.operator == "!=":
             self._maybe_absent(node.span, "`!=`", (left, right), known)
+        elif node.operator == "==":
+            self._both_absent(node.span, (left, right), known)
         return BOOL
 
     def _maybe_absent(self, span: Span, what: str, sides: Sequence[Expr], known: frozenset[Fact]) -> None:
@@ -120,7 +123,12 @@ class Operators:
         is meant."""
         absent = any(absent_key(side, known) is not None and isinstance(side.type, String) for side in sides)
         if absent and not any(isinstance(side, Constant) and side.value == "" for side in sides):
-            mistakes.maybe_absent(self.report, span, what)
+            cautions.maybe_absent(self.report, span, what)
+
+    def _both_absent(self, span: Span, sides: Sequence[Expr], known: frozenset[Fact]) -> None:
+        """Two labels that neither object has are the same text."""
+        if all(isinstance(side.type, String) and absent_key(side, known) is not None for side in sides):
+            cautions.both_absent(self.report, span)
 
     def _computed(self, node: tree.Binary, left: Expr, right: Expr, known: frozenset[Fact]) -> Type | None:
         operator = node.operator
@@ -138,8 +146,12 @@ class Operators:
                 if joined is None:
                     mistakes.mixed(self.report, node.right.span, "the two lists", left.type, right.type)
                 return joined
-        mistakes.wrong_operands(self.report, node.span, operator, [left.type, right.type])
+        self._wrong(node, left, right)
         return None
+
+    def _wrong(self, node: tree.Binary, left: Expr, right: Expr) -> None:
+        help = fraction_help(node.operator, (left, right))
+        mistakes.wrong_operands(self.report, node.span, node.operator, [left.type, right.type], help)
 
     def _int_result(self, node: tree.Binary, a: tuple[int, int] | None, b: tuple[int, int] | None) -> Type:
         if node.operator in ("*", "/"):
@@ -176,6 +188,8 @@ class Operators:
             if wanted
             else self.expressions.expr(node.left, scope, None, known)
         )
+        if isinstance(container.type, Map) and container.type.resources:
+            resources.check_name(self.report, node.left.span, resources.constant_name(item))
         return In(node.span, BOOL, item, container)
 
     def logic(self, node: tree.Logic, scope: Scope, known: frozenset[Fact]) -> Expr:

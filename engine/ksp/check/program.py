@@ -19,8 +19,9 @@ from ksp.check.providers import Providers
 from ksp.check.report import Report
 from ksp.check.rules import Rules
 from ksp.check.scope import Scope, declare, global_roots
+from ksp.check.score_bounds import check_scores
 from ksp.check.typed import Binding, Function, Profile, Provider, Rule, Test
-from ksp.source.diagnostic import Diagnostic
+from ksp.source.diagnostic import Diagnostic, Severity
 from ksp.source.origin import SHIPPED, Origin, resolve, shipped
 from ksp.source.text import Source, Span
 from ksp.syntax import tree
@@ -33,7 +34,7 @@ Declared = Binding | Function | Rule | Provider | Profile
 @dataclass(eq=False, slots=True)
 class Module:
     """A checked file. `own` is what it declares, `seen` that and what its imports declare; `size` counts the
-    expressions of its own functions and rules."""
+    expressions of its own functions and rules; `failed` if there is an error in it."""
 
     key: str
     source: Source
@@ -43,6 +44,7 @@ class Module:
     broken: frozenset[str] = frozenset()
     imports: dict[str, Module] = field(default_factory=dict)
     size: int = 0
+    failed: bool = False
 
     def rules(self) -> dict[str, Rule]:
         return {name: d for name, d in self.seen.items() if isinstance(d, Rule)}
@@ -55,6 +57,12 @@ class Module:
 
     def own_rules(self) -> list[Rule]:
         return [d for d in self.own.values() if isinstance(d, Rule)]
+
+    def own_providers(self) -> list[Provider]:
+        return [d for d in self.own.values() if isinstance(d, Provider)]
+
+    def own_profiles(self) -> list[Profile]:
+        return [d for d in self.own.values() if isinstance(d, Profile)]
 
 
 @dataclass(slots=True)
@@ -119,8 +127,10 @@ class Checker:
         """The file, checked: all that it imports is there."""
         if opened is None:
             return None
-        _Declarations(self.report, opened.module).all(opened.file)
-        return opened.module
+        module = opened.module
+        _Declarations(self.report, module).all(opened.file)
+        module.failed = any(d.severity is Severity.ERROR and d.span.source is module.source for d in self.report.found)
+        return module
 
     # ---- imports
 
@@ -207,6 +217,8 @@ class _Declarations:
         self.rules.settled(expressions(rule))
         if not self.report.errors_since(mark) and self.module.size <= limits.TOTAL:
             self._count(limits.check_rule(self.report, rule), node)
+            if not self.report.errors_since(mark):
+                check_scores(self.report, rule)
             if not self.report.failed:
                 advise(self.report, rule, self.expressions.used)
         self._declare(node.name, node.name_span, rule)

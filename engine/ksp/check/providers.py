@@ -66,17 +66,19 @@ class Providers:
 
     def _provider(self, node: tree.Provider) -> Provider:
         uses: dict[str, Uses] = {"predicate": {}, "priority": {}}
-        if node.extends:
-            base = self._find(node.extends)
-            if base is None:
-                self._unknown("provider", node.extends, node.extends_span or node.span)
-            else:
-                uses = {"predicate": _by_name(base.predicates), "priority": _by_name(base.priorities)}
+        base = self._find(node.extends) if node.extends else None
+        if base is not None:
+            uses = {"predicate": _by_name(base.predicates), "priority": _by_name(base.priorities)}
+        elif node.extends:
+            self._unknown("provider", node.extends, node.extends_span or node.span)
         for section in node.sections:
             for use in section.uses:
                 self._use(use, section.kind, uses[section.kind])
         predicates, priorities = tuple(uses["predicate"].values()), tuple(uses["priority"].values())
-        return Provider(node.name, node.name_span, predicates, priorities, node.doc)
+        named = {use.name for section in node.sections for use in section.uses if not use.removed} - set(self.rules)
+        parts = [base, *(self._find(name) for name in sorted(named))]
+        listed = tuple(part for part in parts if part is not None)
+        return Provider(node.name, node.name_span, predicates, priorities, node.doc, listed)
 
     def _unknown(self, kind: str, name: str, span: Span) -> None:
         if name in self.module.broken or ANY in self.module.broken or name in self.circular:

@@ -422,13 +422,14 @@ class RuleUse:
 
 @dataclass(eq=False, slots=True)
 class Provider:
-    """A set of rules, with what it extends and the providers it names already put in"""
+    """A set of rules, with what it extends and the providers it names already put in; those are its `parts`"""
 
     name: str
     span: Span
     predicates: tuple[RuleUse, ...]
     priorities: tuple[RuleUse, ...]
     doc: str
+    parts: tuple[Provider, ...] = ()
 
 
 @dataclass(eq=False, slots=True)

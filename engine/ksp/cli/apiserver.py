@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ksp.cli.terminal import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -122,19 +124,24 @@ def _load(server: ApiServer, paths: Iterable[str]) -> None:
 
 
 def _say_so(server: ApiServer, settings: _Settings) -> None:
-    counts = server.state.store.counts()
-    loaded = ", ".join(f"{counts[name]} {name}" for name in ("nodes", "pods") if name in counts)
-    click.echo(f"{server.url} answers as Kubernetes {settings.emulate}" + (f": {loaded}" if loaded else ""))
+    """Files first: who has read the line finds them."""
     if settings.kubeconfig_out is not None:
         _write(settings.kubeconfig_out, server.kubeconfig())
-        click.echo(f"kubectl --kubeconfig {settings.kubeconfig_out} get pods -A")
-    elif settings.tls or settings.token_auth:
-        click.echo("kubectl needs a kubeconfig: name a file with --kubeconfig-out")
-    else:
-        click.echo(f"kubectl --server {server.url} get pods -A")
     if settings.ready_file is not None:
         _write(settings.ready_file, {"url": server.url, "port": server.port, "pid": os.getpid()})
+    counts = server.state.store.counts()
+    loaded = ", ".join(counted(counts[name], name.removesuffix("s")) for name in ("nodes", "pods") if name in counts)
+    click.echo(f"{server.url} answers as Kubernetes {settings.emulate}" + (f": {loaded}" if loaded else ""))
+    click.echo(_way_in(server, settings))
     sys.stdout.flush()
+
+
+def _way_in(server: ApiServer, settings: _Settings) -> str:
+    if settings.kubeconfig_out is not None:
+        return f"kubectl --kubeconfig {settings.kubeconfig_out} get pods -A"
+    if settings.tls or settings.token_auth:
+        return "kubectl needs a kubeconfig: name a file with --kubeconfig-out"
+    return f"kubectl --server {server.url} get pods -A"
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:

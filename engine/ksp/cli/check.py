@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from ksp.cli.policy_files import PolicyFile, check_paths
-from ksp.cli.terminal import counted, is_colored
+from ksp.cli.terminal import counted, is_colored, width
 from ksp.source.diagnostic import Diagnostic, Severity
 from ksp.source.render import in_order, render_github, render_json, render_text
 
@@ -23,7 +23,8 @@ def check(ctx: click.Context, paths: tuple[str, ...], output_format: str, advice
     """Find all mistakes in policies.
 
     Of a DIR every *.ksp below it is checked. Imports are looked for below the DIR, or below the folder of the FILE, and
-    are checked too. Exits 1 if there are errors; warnings and advice leave it at 0.
+    are checked too; so are the files from which tests take objects. Exits 1 if there are errors; warnings and advice
+    leave it at 0.
     """
     checked = check_paths(paths)
     found = in_order([*checked.diagnostics, *_in_tests(checked.files)])
@@ -35,20 +36,23 @@ def check(ctx: click.Context, paths: tuple[str, ...], output_format: str, advice
         case "github":
             click.echo(render_github(shown), nl=False)
         case _:
-            click.echo(render_text(shown, is_colored(sys.stdout)), nl=False)
+            click.echo(render_text(shown, is_colored(sys.stdout), width(sys.stdout)), nl=False)
     click.echo(_summary(len(checked.files), found, hidden=len(found) - len(shown)), err=True)
     if any(d.severity is Severity.ERROR for d in found):
         ctx.exit(1)
 
 
 def _in_tests(files: Sequence[PolicyFile]) -> Iterator[Diagnostic]:
-    """Mistakes in the objects of tests."""
-    tests = [test for file in files for test in file.module.tests]
-    if tests:
+    """Mistakes in the objects of tests, those from files among them. No file is opened for a policy with errors, which
+    may name one that lies elsewhere."""
+    tested = [file for file in files if file.module.tests]
+    if tested:
         from ksp.policy.testing import object_mistakes  # decodes objects: other files do without
+        from ksp.sim.scenes import scene_of
 
-        for test in tests:
-            yield from object_mistakes(test)
+        for file in tested:
+            for test in file.module.tests:
+                yield from object_mistakes(test) if file.module.failed else scene_of(test, file.folder)[1]
 
 
 def _summary(files: int, found: Sequence[Diagnostic], hidden: int) -> str:

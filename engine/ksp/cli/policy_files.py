@@ -13,9 +13,10 @@ import click
 
 from ksp.check import limits
 from ksp.check.program import Checker, Module
-from ksp.check.report import did_you_mean
+from ksp.check.reach import warn_of_unreached
+from ksp.check.report import Report, did_you_mean
 from ksp.check.typed import Rule
-from ksp.cli.terminal import is_colored
+from ksp.cli.terminal import is_colored, width
 from ksp.source.diagnostic import Diagnostic, Severity
 from ksp.source.origin import SHIPPED, Folder, Origin, shipped
 from ksp.source.reading import read_source
@@ -49,6 +50,8 @@ def check_paths(paths: Iterable[str]) -> Checked:
     folders: dict[str, _Root] = {}
     for given in dict.fromkeys(paths):
         path = Path(given)
+        if not given:
+            raise click.UsageError("an empty path names no policy")
         if given.startswith(SHIPPED):
             root = folders.setdefault(SHIPPED, _Root(shipped(), shipped().root, prefix=SHIPPED))
             root.check(given.removeprefix(SHIPPED), result)
@@ -56,6 +59,9 @@ def check_paths(paths: Iterable[str]) -> Checked:
             _check_folder(path, result)
         else:
             _check_file(path, folders, result)
+    report = Report()
+    warn_of_unreached(report, [file.module for file in result.files])
+    result.diagnostics += report.found
     return result
 
 
@@ -140,7 +146,7 @@ def sound_policy(path: str) -> PolicyFile:
 
 def give_up(errors: Iterable[Diagnostic]) -> NoReturn:
     """The errors on stderr, and exit 1."""
-    click.echo(render_text(errors, is_colored(sys.stderr)), nl=False, err=True)
+    click.echo(render_text(errors, is_colored(sys.stderr), width(sys.stderr)), nl=False, err=True)
     raise click.exceptions.Exit(1)
 
 

@@ -28,14 +28,16 @@ class _Input:
 
     def workload(self) -> Workload:
         """Reads it; what is not valid ends the command."""
+        from ksp.core.changes import SetNode, SetPod
         from ksp.sim.texts import ManifestError
 
         try:
             found = self._read()
         except ManifestError as error:
             _refuse(str(error))
-        if not found.cluster and not found.arrivals:
-            _refuse("there are no nodes and no pods in " + ", ".join(self.paths or [str(self.trace)]))
+        if not found.arrivals and not any(isinstance(change, SetNode | SetPod) for change in found.cluster):
+            nothing = "there are no nodes and no pods in " + ", ".join(self.paths or [str(self.trace)])
+            _refuse("; ".join([nothing, *found.notes]))
         return found if self.limit is None else found.limited(self.limit)
 
     def _read(self) -> Workload:
@@ -90,6 +92,8 @@ def simulate(
 
     _check_output(output)
     given = _Input(*_sources(paths, openb), skip_invalid, limit)
+    if departures and given.trace is None:
+        raise click.UsageError("--departures is for a trace: manifests do not say when their pods leave")
     profiles = chosen_profiles(policy or DEFAULT, provider, percentage)
     workload = given.workload()
     cluster = VirtualCluster(profiles, workload, SeededDice(seed), departures=departures, stopwatch=RunningStopwatch())

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ksp.cli.policy_files import PolicyFile, check_paths, place_of
-from ksp.cli.terminal import GREEN, RED, counted, is_colored, paint
+from ksp.cli.terminal import GREEN, RED, counted, is_colored, paint, width
 from ksp.policy.tracing import Observation
 from ksp.sim.policy_tests import Result, Runner
 from ksp.sim.scenes import Scene, scene_of
@@ -69,7 +69,7 @@ def _print(
 ) -> None:
     color = is_colored(sys.stdout)
     if errors:
-        click.echo(render_text(errors, color), nl=False)
+        click.echo(render_text(errors, color, width(sys.stdout)), nl=False)
         click.echo(f"{counted(len(errors), 'error')}; no test was run", err=True)
         return
     if not results:

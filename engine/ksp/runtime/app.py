@@ -143,6 +143,14 @@ class App:
         self.registry.register(BuildInfo(self.options.policy.name, self.options.policy.sha256))
         for kind, handler in handlers(loop.deliver):
             informers.informer(kind).add_handler(handler)
+        try:
+            await self._run_all(informers, recorder, loop, stop)
+        finally:
+            await loop.drain(0)  # of what a fault left behind
+
+    async def _run_all(
+        self, informers: SharedInformers, recorder: EventRecorder, loop: SchedulingLoop, stop: asyncio.Event
+    ) -> None:
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(informers.run()), group.create_task(recorder.run())]
             if await _unless(stop, self._sync(informers)):

@@ -46,7 +46,7 @@ async def _tell(caches: Caches, timers: Timers, waiting: Callable[[str], None]) 
         said = [f"waiting for {kinds}: {why}" for kinds, why in by_reason(caches.waiting_for())]
         waiting("; ".join(said))
         for each in said:
-            _log.warning(entry(each))
+            _log.info(entry(each))
 
 
 def by_reason(waiting: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

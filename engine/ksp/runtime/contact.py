@@ -40,7 +40,8 @@ async def first_contact(client: Client, timers: Timers) -> str:
             await client.request("GET", "/api", timeout=TIMEOUT, retry=False)
         except KubeError as error:
             _give_up_if_hopeless(client, error)
-            seldom.say("", "waiting for the API server", server=client.cluster.server, error=error)
+            server = client.cluster.server
+            seldom.say("", "waiting for the API server", server=server, error=str(error).removeprefix(f"{server}: "))
         else:
             return version
         await timers.sleep(backoff.next())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -16,6 +17,8 @@ from ksp.runtime.log import Seldom, entry
 from ksp.runtime.metrics import exponential
 
 _log = logging.getLogger(__name__)
+
+_DIGITS = re.compile(r"[0-9]+")
 
 
 class RequestWatch:
@@ -101,7 +104,7 @@ class ReflectorWatch:
         """What fails for the same reason is said once: a server that goes away breaks all watches."""
         self._failures.labels(resource).inc()
         self._troubled.add(resource)
-        reason = why.partition(": ")[2]
+        reason = _DIGITS.sub("", why.partition(": ")[2])
         self._seldom.say(reason or why, why)
 
 

@@ -1,8 +1,8 @@
 """Drives the core: changes go in, the next pod is decided, effects are carried out, their outcomes go in.
 
 It decides for as long as `SLICE`, then gives way to what the network brought: to as much of it as is there, for no
-longer than `TURN`. It never polls: with nothing to decide it sleeps until a change, the end of a binding, or the time
-at which the core says that a pod becomes due.
+longer than it decided. It never polls: with nothing to decide it sleeps until a change, the end of a binding, or the
+time at which the core says that a pod becomes due.
 
 While `limit` bindings are on their way it decides for nobody (see `ksp.runtime.binds`).
 
@@ -35,7 +35,6 @@ from ksp.runtime.reports import ConditionWriter, Reports
 _log = logging.getLogger(__name__)
 
 SLICE: Final = 0.005
-TURN: Final = 0.005
 IDLE: Final = 0.0001
 """A turn of the event loop that takes no longer had nothing to do."""
 PAUSE: Final = 1.0
@@ -90,8 +89,9 @@ class SchedulingLoop:
         reports = asyncio.create_task(self.reports.run())
         try:
             while not self._stopping:
-                if self._decide():
-                    await self._give_way()
+                began = self._stopwatch.read()
+                if self._decide(began + SLICE):
+                    await self._give_way(self._stopwatch.read() - began)
                 else:
                     await self._wait()
         finally:
@@ -113,10 +113,9 @@ class SchedulingLoop:
 
     # ---- turns
 
-    def _decide(self) -> bool:
-        """Decides for as long as a slice; False if there is nothing to decide any more, or may be nothing decided."""
+    def _decide(self, end: float) -> bool:
+        """Decides until then; False if there is nothing to decide any more, or may be nothing decided."""
         self._work.clear()
-        end = self._stopwatch.read() + SLICE
         while not self._held_until(self._timers.now()):
             if not self._decide_one():
                 return False
@@ -130,10 +129,10 @@ class SchedulingLoop:
             return inf
         return self._paused_until if now < self._paused_until else None
 
-    async def _give_way(self) -> None:
-        """Lets the event loop turn until it has nothing to do; not for long."""
+    async def _give_way(self, seconds: float) -> None:
+        """Lets the event loop turn until it has nothing to do, for about that long at most."""
         before = self._stopwatch.read()
-        end = before + TURN
+        end = before + seconds
         while True:
             await asyncio.sleep(0)
             now = self._stopwatch.read()

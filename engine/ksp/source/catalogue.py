@@ -78,6 +78,7 @@ _ROWS = (
     ("KSP0219", "a list or map is needed"),
     ("KSP0220", "a relation outside of a view"),
     ("KSP0221", "a name that is no value, or no function"),
+    ("KSP0222", "a resource that cannot exist"),
     ("KSP0301", "a statement in the wrong place"),
     ("KSP0302", "no score, or a second one"),
     ("KSP0303", "statements of a score in the wrong order"),
@@ -88,6 +89,7 @@ _ROWS = (
     ("KSP0308", "a view of an impossible form"),
     ("KSP0309", "a score that is not known yet"),
     ("KSP0310", "a constant is needed"),
+    ("KSP0311", "a score outside of 0 to 100"),
     ("KSP0401", "a rule that costs too much"),
     ("KSP0402", "a rule or function that is too large"),
     ("KSP0403", "a value that can grow too large"),
@@ -109,6 +111,8 @@ _ROWS = (
     ("KSP0702", "a `deny` that does not depend on the node"),
     ("KSP0703", "a rule that reads all labels of the pod"),
     ("KSP0704", "something that nothing reads"),
+    ("KSP0705", "a rule or provider that decides for no pod"),
+    ("KSP0706", "a score that can leave 0 to 100"),
 )
 
 

@@ -13,7 +13,10 @@ from ksp.source.text import Source, Span
 
 MAX_FILE_BYTES = 256 * 1024
 
-_FIRST_WORD = re.compile(r"(?:[ \t\r\n\ufeff]++|//[^\n]*+)*+(?:(?P<word>[A-Za-z]{2,20})(?=[ \t\r\n\"']|//|\Z)|\Z)")
+_FIRST_WORD = re.compile(
+    r"(?:[ \t\r\n\ufeff]++|//[^\n]*+|(?P<hash>#)[^\n]*+)*+"
+    r"(?:(?P<word>[A-Za-z]{2,20})(?=[ \t\r\n\"']|//|\Z)|\Z)"
+)
 _DECLARATIONS = ("import", "const", "fn", "predicate", "priority", "provider", "profile", "test")
 _OTHERS = ("param", "let", "view", "deny", "fail", "stop", "for", "collect", "prefilter", "prescore", "score", "rule")
 """Words that a policy cannot start with, but somebody who writes one might."""
@@ -21,11 +24,16 @@ _OTHERS = ("param", "let", "view", "deny", "fail", "stop", "for", "collect", "pr
 
 def looks_like_policy(text: str) -> bool:
     """Does a text start with a declaration's keyword, or a likely misspelling, or is it empty but for comments? What
-    does not is never quoted: it may be any file of the machine, given by mistake."""
+    does not is never quoted: it may be any file of the machine, given by mistake.
+
+    `#` starts comments in many languages and not in this one: a keyword has to follow, and its comments are reported.
+    """
     match = _FIRST_WORD.match(text)
     if match is None:
         return False
     word = match["word"]
+    if match["hash"]:
+        return word in _DECLARATIONS
     return not word or word in _OTHERS or bool(difflib.get_close_matches(word.lower(), _DECLARATIONS, 1, 0.75))
 
 
@@ -40,7 +48,7 @@ def too_large(name: str) -> Diagnostic:
 
 
 def not_a_policy(name: str) -> Diagnostic:
-    help = "a policy starts with a declaration, such as `import`, `predicate` or `provider`, or with a comment"
+    help = "a policy starts with a declaration, such as `import`, `predicate` or `provider`, or with a comment, `// …`"
     return _refused("KSP0104", "this is not a ksp policy", name, help)
 
 

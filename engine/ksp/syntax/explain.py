@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from ksp.syntax.machine import END, Machine
 OPENERS = {"LPAR", "LSQB", "LBRACE"}
 CLOSERS = {"RPAR": "LPAR", "RSQB": "LSQB", "RBRACE": "LBRACE"}
 _PARTNERS = {opening: closing for closing, opening in CLOSERS.items()}
+
+_NUMBER_BEFORE = re.compile(r"(?<![\w.])([0-9]+(?:\.[0-9]+)?)[ \t]*\Z")
 
 _OPERATORS = {"and": "&&", "or": "||", "not": "!", "mod": "%", "is": "==", "===": "==", "<>": "!="}
 _STATEMENTS = {
@@ -167,12 +170,15 @@ def _interpolation(trouble: Trouble) -> Diagnostic | None:
 
 
 def _percent(trouble: Trouble) -> Diagnostic | None:
-    values = trouble.machine.values
-    if len(values) < 2 or not isinstance(values[-1], Token) or values[-1].type != "PERCENT":
+    percent = trouble.before
+    if percent is None or percent.type != "PERCENT":
         return None
-    number, percent = values[-2], trouble.span_of(values[-1])
-    span = number.span if not isinstance(number, Token) else trouble.span_of(number)
-    return mistakes.percent_literal(span.to(percent)) if span.text[:1].isdigit() else None
+    line = trouble.source.text[: percent.start_pos].rpartition("\n")[2]
+    number = _NUMBER_BEFORE.search(line)
+    if number is None:
+        return None
+    start = (percent.start_pos or 0) - len(line) + number.start()
+    return mistakes.percent_literal(Span(trouble.source, start, percent.end_pos or 0), number[1])
 
 
 def _comparison(trouble: Trouble) -> Diagnostic | None:

@@ -101,8 +101,10 @@ def number_out_of_range(span: Span) -> Diagnostic:
     return _error("KSP0114", f"the number {_quoted(span.text)} is too large", span, help=help)
 
 
-def percent_literal(span: Span) -> Diagnostic:
-    help = "`%` is the remainder; for a share multiply first: `x * 80 / 100`"
+def percent_literal(span: Span, number: str) -> Diagnostic:
+    if len(number) > 5:
+        number = "80"
+    help = f"`%` is the remainder; a share is `x * {number} / 100`, and a comparison `100 * a > {number} * b`"
     return _error("KSP0113", f"{_quoted(span.text)}: there are no percent literals", span, help=help)
 
 
@@ -166,6 +168,12 @@ def missing_reason(span: Span, keyword: str) -> Diagnostic:
     what = "a reason" if keyword == "deny" else "a message"
     help = f'write `{keyword} "why" when CONDITION`'
     return _error("KSP0121", f"a `{keyword}` needs {what}, found {_quoted(span.text)}", span, help=help)
+
+
+def empty_text(span: Span, keyword: str) -> Diagnostic:
+    what = "reason" if keyword == "deny" else "message"
+    help = "users read it in the events of their pods: say why"
+    return _error("KSP0121", f"the {what} of a `{keyword}` is empty", span, help=help)
 
 
 def reason_not_literal(span: Span, keyword: str) -> Diagnostic:

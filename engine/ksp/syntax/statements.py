@@ -175,10 +175,18 @@ class StatementBuilder(ExpressionBuilder):
         self, keyword: Token, unresolvable: Token | None, reasons: Items, _when: Token, condition: tree.Expr
     ) -> tree.Deny:
         span = self.span(keyword, condition)
-        return tree.Deny(span, unresolvable is not None, tuple(nodes(reasons)), condition, self.doc(keyword))
+        listed = tuple(nodes(reasons))
+        for reason in listed:
+            self._says_something(keyword, reason)
+        return tree.Deny(span, unresolvable is not None, listed, condition, self.doc(keyword))
 
     def fail(self, keyword: Token, message: tree.StringLiteral, _when: Token, condition: tree.Expr) -> tree.Fail:
+        self._says_something(keyword, message)
         return tree.Fail(self.span(keyword, condition), message, condition, self.doc(keyword))
+
+    def _says_something(self, keyword: Token, text: tree.StringLiteral) -> None:
+        if not any(part.strip() if isinstance(part, str) else True for part in text.parts):
+            self.report(mistakes.empty_text(text.span, keyword.value))
 
     def stop(self, keyword: Token, _when: Token, condition: tree.Expr) -> tree.Stop:
         return tree.Stop(self.span(keyword, condition), condition, self.doc(keyword))

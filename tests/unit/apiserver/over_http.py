@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import itertools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +23,15 @@ PATIENCE = 5.0
 """Seconds of real time after which a test gives up."""
 
 
+async def until(condition: Callable[[], object]) -> None:
+    """Gives the loop turns until something holds."""
+    async with asyncio.timeout(PATIENCE):
+        for _ in itertools.repeat(None):
+            if condition():
+                return
+            await asyncio.sleep(0)
+
+
 class Http:
     """One server and a session with it."""
 
@@ -32,9 +43,11 @@ class Http:
     async def ask(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any]:
+        data = None if body is None else io.BytesIO(json.dumps(body).encode())
+        headers = {"Content-Type": "application/json"} | (headers or {})
         async with (
             asyncio.timeout(PATIENCE),
-            self.session.request(method, self.server.url + path, json=body, headers=headers) as response,
+            self.session.request(method, self.server.url + path, data=data, headers=headers) as response,
         ):
             text = await response.text()
             return response.status, json.loads(text) if "json" in response.content_type else text

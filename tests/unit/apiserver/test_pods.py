@@ -166,6 +166,26 @@ def test_nonsense_in_a_spec_is_refused(version: str, spec: Json, cause: str) -> 
     assert any(each.startswith(cause) for each in causes(status)), causes(status)
 
 
+def test_label_keys_become_part_of_the_selectors() -> None:
+    selector = {"matchLabels": {"app": "a"}}
+    term = {"topologyKey": "z", "labelSelector": selector, "matchLabelKeys": ["v", "w"], "mismatchLabelKeys": ["t"]}
+    constraint = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["v"]}
+    spec: Json = {
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+        "topologySpreadConstraints": [{**constraint, "labelSelector": selector}],
+    }
+    obj = pod(**spec)
+    obj["metadata"]["labels"] = {"app": "a", "v": "1", "t": "2"}
+    _, found = Api().post(PODS, obj)
+    version = {"key": "v", "operator": "In", "values": ["1"]}
+    merged = found["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]
+    assert merged["labelSelector"]["matchExpressions"] == [
+        version,
+        {"key": "t", "operator": "NotIn", "values": ["2"]},
+    ]
+    assert found["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"] == [version]
+
+
 # --- priority
 
 
@@ -257,6 +277,25 @@ def test_the_nomination_of_a_bound_pod(version: str, node: str | None) -> None:
     api.patch(f"{PODS}/p/status", {"status": {"nominatedNodeName": "n2"}})
     bind(api)
     assert api.get(f"{PODS}/p")[1]["status"].get("nominatedNodeName") == node
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("Binding", {"metadata": {"annotations": 5}}),
+        ("Binding", {"target": "n1"}),
+        ("Binding", {"target": {"name": 5}}),
+        ("Eviction", {"metadata": {"name": []}}),
+        ("Eviction", {"deleteOptions": {"gracePeriodSeconds": "soon"}}),
+    ],
+)
+def test_bodies_of_subresources_are_read_as_strictly_as_objects(version: str, kind: str, body: Json) -> None:
+    api = Api(version)
+    api.post(PODS, pod())
+    code, status = api.post(f"{PODS}/p/{kind.lower()}", body)
+    assert code == 400
+    assert status["message"].startswith(f'{kind} in version "v1')
 
 
 # --- updates

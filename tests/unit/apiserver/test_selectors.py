@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ksp.apiserver.resources import catalogue
-from ksp.apiserver.selectors import field_selector, label_selector, matches_selector
+from ksp.apiserver.selectors import field_selector, label_selector
 from ksp.apiserver.status import ApiStatusError
 from ksp.apiserver.versions import V1_19, V1_36
 
@@ -114,19 +114,3 @@ def test_refused_field_selectors(resource: Any, selector: str, message: str) -> 
         field_selector(selector, resource)
     assert error.value.code == 400
     assert str(error.value) == message
-
-
-@pytest.mark.parametrize(
-    ("selector", "fits"),
-    [
-        (None, False),
-        ({}, True),
-        ({"matchLabels": {"a": "1"}}, True),
-        ({"matchLabels": {"a": "2"}}, False),
-        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1", "2"]}]}, True),
-        ({"matchExpressions": [{"key": "b", "operator": "DoesNotExist"}]}, True),
-        ({"matchExpressions": [{"key": "b", "operator": "Exists"}]}, False),
-    ],
-)
-def test_selectors_of_objects(selector: dict[str, Any] | None, fits: bool) -> None:
-    assert matches_selector(selector, {"a": "1"}) is fits

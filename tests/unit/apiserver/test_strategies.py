@@ -80,11 +80,12 @@ def test_metadata_that_is_refused(version: str, metadata: Json, cause: str) -> N
 
 def test_a_kind_without_a_type_has_its_metadata_read() -> None:
     api = Api()
-    path = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
-    code, found = api.post(path, {"metadata": {"name": "x", "labels": {}, "odd": 1}, "spec": {"podSelector": {}}})
-    assert (code, found["spec"]) == (201, {"podSelector": {}})
+    path = "/apis/apiregistration.k8s.io/v1/apiservices"
+    code, found = api.post(path, {"metadata": {"name": "x", "labels": {}, "odd": 1}, "spec": {"any": []}})
+    assert (code, found["spec"]) == (201, {"any": []})
     assert not {"labels", "odd"} & set(found["metadata"])
     assert api.post(path, {"metadata": {"name": "y", "labels": {"a": 1}}})[0] == 400
+    assert api.patch(f"{path}/x", {"metadata": None})[0] == 400
 
 
 # --- namespaces and nodes
@@ -234,6 +235,54 @@ def test_a_template_that_the_selector_does_not_select_is_refused(version: str) -
     assert causes(status) == [
         'spec.template.metadata.labels: Invalid value: {"a":"1"}: `selector` does not match template `labels`'
     ]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_stateful_set_may_mount_its_claims(version: str) -> None:
+    container = {"name": "c", "image": "i", "volumeMounts": [{"name": "data", "mountPath": "/x"}]}
+    template = {"metadata": {"labels": {"a": "1"}}, "spec": {"containers": [container]}}
+    claims = [{"metadata": {"name": "data"}, "spec": claim()["spec"]}]
+    spec = {"selector": {"matchLabels": {"a": "1"}}, "template": template, "volumeClaimTemplates": claims}
+    code, status = Api(version).post(
+        "/apis/apps/v1/namespaces/default/statefulsets", {"metadata": {"name": "x"}, "spec": spec}
+    )
+    assert code == 201, status
+    assert status["spec"]["volumeClaimTemplates"][0]["status"] == {"phase": "Pending"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_roles_have_any_name(version: str) -> None:
+    obj = {"metadata": {"name": "system:a"}, "rules": []}
+    code, status = Api(version).post("/apis/rbac.authorization.k8s.io/v1/clusterroles", obj)
+    assert code == 201, status
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nodes_name_their_resources_as_they_like(version: str) -> None:
+    api = Api(version)
+    status = {"capacity": {"attachable-volumes-aws-ebs": "39", "hugepages-2Mi": "0"}}
+    assert api.post("/api/v1/nodes", {"metadata": {"name": "n"}, "status": status})[0] == 201
+    code, found = api.post(
+        "/api/v1/nodes", {"metadata": {"name": "m"}, "status": {"capacity": {"example.com/x": "500m"}}}
+    )
+    assert code == 422
+    assert causes(found)[:1] == ['status.capacity[example.com/x]: Invalid value: "500m": must be an integer']
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_beta_versions_of_a_kind_are_the_same_objects(version: str) -> None:
+    api = Api(version)
+    made = api.post("/apis/coordination.k8s.io/v1/namespaces/default/leases", {"metadata": {"name": "l"}})[1]
+    code, found = api.get("/apis/coordination.k8s.io/v1beta1/namespaces/default/leases/l")
+    if version == "1.36":
+        assert code == 404
+    else:
+        assert found["metadata"]["uid"] == made["metadata"]["uid"]
+        assert found["apiVersion"] == "coordination.k8s.io/v1beta1"
+        patched = api.patch(
+            "/apis/coordination.k8s.io/v1beta1/namespaces/default/leases/l", {"spec": {"holderIdentity": "a"}}
+        )
+        assert patched[1]["spec"] == {"holderIdentity": "a"}
 
 
 # --- configuration, leases, budgets, events

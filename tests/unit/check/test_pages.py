@@ -8,6 +8,7 @@ from importlib.resources import files
 import pytest
 
 from ksp.check.program import Checker
+from ksp.check.reach import warn_of_unreached
 from ksp.source.catalogue import CATALOGUE
 from ksp.source.diagnostic import Diagnostic, Severity
 from ksp.source.origin import Texts
@@ -22,7 +23,9 @@ def examples(code: str) -> dict[str, str]:
 
 def found_in(text: str) -> list[Diagnostic]:
     checker = Checker(Texts({"main.ksp": text}))
-    checker.check("main.ksp")
+    module = checker.check("main.ksp")
+    assert module is not None
+    warn_of_unreached(checker.report, [module])
     return checker.report.found
 
 

@@ -8,6 +8,7 @@ from tests.unit.cli.commands import TAINTS, ksp, room, written
 
 WRONG = TAINTS.replace("taint.effect", "taint.efect").replace("size(bad)", "sise(bad)")
 WARNED = 'predicate A {\n  let unused = 1\n  deny "no" when node.spec.unschedulable\n}\n'
+OPEN = 'predicate R { deny "x" when node.spec.unschedulable }\n'
 ADVISED = 'predicate A {\n  deny "no" when pod.spec.nodeName == "x"\n}\n'
 
 
@@ -133,6 +134,67 @@ def test_the_shipped_policies_can_be_checked_and_their_warnings_are_not_the_user
     assert ksp("check", "ksp:default.ksp").exit_code == 0
     written(tmp_path, {"own.ksp": 'import "ksp:default.ksp"\n'})
     assert ksp("check", tmp_path).stdout == ""
+
+
+FIXTURES = """test "a" {
+  node n from "fixtures/n.yaml"
+  pod p { requests: {cpu: 1} }
+  expect Room admits p on n
+}
+"""
+
+
+def test_fixtures_of_tests_are_opened(tmp_path: Path) -> None:
+    room(tmp_path, FIXTURES)
+    missing = ksp("check", tmp_path)
+    assert missing.exit_code == 1
+    assert "error[KSP0602]: the fixture of `n`: " in missing.stdout
+    assert "there is no such file or folder" in missing.stdout
+    written(tmp_path, {"fixtures/n.yaml": "kind: Node\nmetadata: [\n"})
+    assert "fixtures/n.yaml:2: not YAML" in ksp("check", tmp_path).stdout
+    written(tmp_path, {"fixtures/n.yaml": "kind: Pod\nmetadata: {name: n}\n"})
+    assert "there is no Node in it" in ksp("check", tmp_path).stdout
+    written(tmp_path, {"fixtures/n.yaml": "kind: Node\nmetadata: {name: n}\n"})
+    assert ksp("check", tmp_path).exit_code == 0
+
+
+def test_no_fixture_outside_of_the_folder_is_opened(tmp_path: Path) -> None:
+    written(tmp_path, {"n.yaml": "secret\n"})
+    written(tmp_path, {"in/a.ksp": FIXTURES.replace("fixtures/", "../").replace("Room", "R") + OPEN})
+    result = ksp("check", tmp_path / "in")
+    assert "a fixture lies beside or below the test" in result.stdout
+    assert result.stderr == "1 file checked: 1 error\n"
+
+
+def test_an_empty_path_is_not_the_folder_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(room(tmp_path).parent)
+    for command in ("check", "test"):
+        result = ksp(command, "")
+        assert result.exit_code == 2
+        assert "an empty path names no policy" in result.stderr
+
+
+def test_what_no_file_puts_to_use_is_warned_of(tmp_path: Path) -> None:
+    library = 'predicate R { deny "x" when node.podCount > 1 }\nprovider Base { predicates { R } }\n'
+    library += 'predicate S { deny "x" when node.podCount > 1 }\nprofile "base" uses Base {}\nprovider Extra {}\n'
+    written(tmp_path, {"lib.ksp": library})
+    alone = ksp("check", tmp_path)
+    assert alone.exit_code == 0
+    assert "warning[KSP0705]: the predicate `S` is in no provider" in alone.stdout
+    assert "warning[KSP0705]: the provider `Extra` is in no profile" in alone.stdout
+    policy = 'import "lib.ksp"\nprovider Own extends Extra { predicates { S } }\nprofile "own" uses Own {}\n'
+    written(tmp_path, {"own.ksp": policy})
+    assert ksp("check", tmp_path).stdout == ""
+    assert ksp("check", tmp_path / "own.ksp").stdout == ""
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_a_terminal_is_not_overfilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr("ksp.cli.check.width", lambda _: width)
+    monkeypatch.chdir(written(tmp_path, {"a.ksp": WRONG.replace("taint ${", "a very long reason " * 9 + "${")}))
+    lines = ksp("check", "a.ksp").stdout.splitlines()
+    assert any("…" in line for line in lines)
+    assert max(map(len, lines)) <= width
 
 
 def test_amounts_in_tests_are_read(tmp_path: Path) -> None:

@@ -217,6 +217,55 @@ def test_nothing_to_schedule(tmp_path: Path) -> None:
     assert "no nodes and no pods" in result.stderr
 
 
+DEPLOYMENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+
+
+def test_only_templates(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(DEPLOYMENT)
+    result = run(tmp_path / "web.yaml")
+    assert result.exit_code == 1
+    assert "no nodes and no pods" in result.stderr
+    assert "no pods are made from 1 Deployment: a controller would make them. Add pods, such as those" in result.stderr
+    (tmp_path / "set.yaml").write_text(DEPLOYMENT.replace("Deployment", "StatefulSet"))
+    assert run(tmp_path / "set.yaml").exit_code == 1
+
+
+def test_nodes_and_templates(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(NODE + "---\n" + DEPLOYMENT)
+    result = run(tmp_path / "web.yaml")
+    assert result.exit_code == 0
+    assert "no pod runs, and none waits for a node" in result.stdout
+    assert "`kubectl get pods -o yaml`" in result.stdout
+
+
+@pytest.mark.parametrize(("pods", "said"), [(1, "1 pod runs already"), (2, "2 pods run already")])
+def test_where_all_pods_run(tmp_path: Path, pods: int, said: str) -> None:
+    running = "".join(
+        f"---\nkind: Pod\nmetadata: {{name: p{i}}}\nspec: {{nodeName: n1, containers: [{{name: c}}]}}\n"
+        for i in range(pods)
+    )
+    (tmp_path / "all.yaml").write_text(NODE + running)
+    result = run(tmp_path / "all.yaml")
+    assert result.exit_code == 0
+    assert f"{said}, and none waits for a node" in result.stdout
+    assert "0 of 0" not in result.stdout
+
+
+def test_departures_are_for_traces(folder: Path) -> None:
+    result = run(folder, "--departures")
+    assert result.exit_code == 2
+    assert "--departures is for a trace" in result.stderr
+
+
+def test_amounts_that_no_cluster_has(folder: Path) -> None:
+    (folder / "pods.yaml").write_text(PODS.replace("cpu: 8", "cpu: -8"))
+    result = run(folder)
+    assert (result.exit_code, result.stdout) == (1, "")
+    field = "spec.containers[0].resources.limits.cpu"
+    assert f"{folder / 'pods.yaml'}:6: {field}: -8 is negative" in result.stderr
+    assert "Left out, not valid (1)" in run(folder, "--skip-invalid").stdout
+
+
 def test_no_path() -> None:
     assert run().exit_code == 2
 

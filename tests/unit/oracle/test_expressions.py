@@ -298,7 +298,7 @@ OBJECTS: list[tuple[str, Any]] = [
     ("has(pod.spec.topologySpreadConstraints[0].labelSelector)", False),
     ("has(pod.spec.topologySpreadConstraints[5].labelSelector)", False),
     ("has(pod.requests.cpu)", True),
-    ('has(node.allocatable.pods) && !("gpu" in node.allocatable)', True),
+    ('has(node.allocatable.pods) && !("a.b/gpu" in node.allocatable)', True),
     ("pod.spec.priority", 0),
     ("pod.spec.terminationGracePeriodSeconds", 0),
     ("pod.spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[3].weight", 0),

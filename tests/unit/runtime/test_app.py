@@ -24,6 +24,7 @@ from tests.unit.runtime.embedded import (
 
 from ksp.apiserver.server import STATIC_USERS
 from ksp.kube.errors import ConfigError
+from ksp.kube.events import EventRecorder
 from ksp.runtime.app import App, running
 
 TOKENS = {f"token-of-{name}": user for name, user in STATIC_USERS.items()}
@@ -133,6 +134,24 @@ async def test_stopping_gives_up_a_binding_that_does_not_end(caplog: pytest.LogC
         async with asyncio.timeout(WITHIN), running(app_of(server, stop_seconds=0.1)):
             await server.until_held()
     assert "gave up waiting for a binding; it may have happened pod=default/a node=n1" in caplog.messages
+
+
+async def test_a_fault_ends_it_and_its_bindings(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served() as server:
+        server.load([node("n1"), pod("a")])
+        server.hold("/binding")
+
+        async def broken(_: EventRecorder) -> None:
+            await server.until_held()
+            raise ZeroDivisionError("a bug")
+
+        monkeypatch.setattr(EventRecorder, "run", broken)
+        with pytest.raises(ExceptionGroup) as error:
+            await app_of(server).run(asyncio.Event())
+        assert error.group_contains(ZeroDivisionError, match="a bug")
+    assert caplog.messages == ["gave up waiting for a binding; it may have happened pod=default/a node=n1"]
 
 
 async def test_a_server_that_restarts_gets_its_next_binding_soon_after_its_return() -> None:

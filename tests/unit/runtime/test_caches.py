@@ -29,6 +29,7 @@ def test_kinds_that_wait_for_the_same_are_told_together() -> None:
 
 
 async def test_what_is_waited_for_is_said_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="ksp")
     timers, told = VirtualTimers(), list[str]()
     caches = Caches(("pods", REFUSED), ("nodes", REFUSED))
     async with asyncio.timeout(WITHIN):
@@ -45,4 +46,4 @@ async def test_what_is_waited_for_is_said_now_and_then(caplog: pytest.LogCapture
         await waiting
         await timers.advance(100)
     assert len(told) == 4
-    assert caplog.messages == told[1:]
+    assert caplog.messages == ["waiting for caches", *told[1:]]

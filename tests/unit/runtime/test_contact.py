@@ -26,7 +26,7 @@ class Answers:
         self.answers = list(answers)
         self.asked = 0
 
-    async def __call__(self, request: web.Request) -> web.StreamResponse:
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/api":
             return web.json_response({"versions": ["v1"]})
         self.asked += 1
@@ -82,7 +82,7 @@ async def test_a_server_that_is_starting_is_waited_for(caplog: pytest.LogCapture
     ],
 )
 async def test_what_waiting_cannot_mend_is_an_error(answer: tuple[int, object], said: str) -> None:
-    async def respond(request: web.Request) -> web.StreamResponse:
+    async def respond(request: web.BaseRequest) -> web.StreamResponse:
         status, body = answer if request.path == "/api" else (200, VERSION)
         return web.json_response(body, status=status)
 

@@ -98,6 +98,7 @@ def test_what_is_no_policy_is_never_quoted(tmp_path: Path, content: bytes) -> No
         "deny 'x' when a",
         "provider\n",
         "test// x\n",
+        "# x\n\nimport 'a'",
     ],
 )
 def test_what_looks_like_a_policy(text: str) -> None:
@@ -110,6 +111,9 @@ def test_what_looks_like_a_policy(text: str) -> None:
         "root:x",
         "test:x",
         "#!/bin/sh",
+        "# a",
+        "# a\nroot:x",
+        "# a\npredicat P {}",
         "apiVersion: v1",
         "import: a",
         "a = 1",

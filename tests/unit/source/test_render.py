@@ -89,6 +89,49 @@ def test_long_lines_are_cut_round_the_caret() -> None:
     assert quoted[4] == quoted[-1] == "…"
 
 
+@pytest.mark.parametrize("width", [40, 57, 80, 119])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "let here = 1",
+        "let x = '" + "a" * 60 + "' + here + '" + "b" * 60 + "'",
+        "\t\tlet x = '" + "日" * 60 + "' + here + '" + "b" * 60 + "'",
+        "x" * 40 + " here " + "x" * 300,
+        "here" + "\u202e" * 100,
+    ],
+)
+def test_a_terminal_gets_no_longer_lines(line: str, width: int) -> None:
+    notes = (Note(at(line, "here"), "it was declared in another place before, " * 2),)
+    long = error(at(line, "here"), "something is wrong " * 4, "did you mean this? " * 3, "write it so " * 9, notes)
+    for color in (False, True):
+        text = re.sub(r"\x1b\[[0-9;]*m", "", render_text([long], color, width))
+        lines = text.splitlines()
+        assert all(columns(each) <= width for each in lines)
+        assert " ".join(text.split()).count("write it so") == 9
+        carets = next(i for i, each in enumerate(lines) if "^" in each)
+        shown = "".join(char * (1 + (char == "日")) for char in lines[carets - 1])
+        assert shown[lines[carets].index("^") : lines[carets].rindex("^") + 1] == "here"
+
+
+def columns(text: str) -> int:
+    return len(text) + text.count("日")
+
+
+def test_a_span_longer_than_a_terminal_is_cut() -> None:
+    text = "let x = " + "a" * 200 + " + b"
+    lines = render_text([error(at(text, text[8:]), label="too long")], False, 60).splitlines()
+    assert lines[3:] == [
+        "1 | let x = " + "a" * 46 + "…",
+        "  |         " + "^" * 46,
+        "  |         too long",
+    ]
+
+
+def test_a_terminal_narrower_than_any_gets_forty_columns() -> None:
+    diagnostic = error(at("let x = 1", "x"), "one two three " * 8)
+    assert render_text([diagnostic], False, 3) == render_text([diagnostic], False, 40)
+
+
 def test_a_span_of_many_lines_shows_the_first_and_the_last() -> None:
     text = "let x = f(\n  1,\n  2,\n  3\n)"
     lines = render_text([error(at(text, text[8:]), label="all this")], color=False).splitlines()

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ksp.apiserver.resources import Resource
-from ksp.apiserver.strategies.base import Kind
+from ksp.apiserver.strategies.base import Plain
 from ksp.apiserver.strategies.configuration import ConfigMaps, Secrets, ServiceAccounts
 from ksp.apiserver.strategies.events import Events, NewEvents
 from ksp.apiserver.strategies.leases import Leases
@@ -50,7 +50,7 @@ STRATEGIES: Final[dict[str, Strategy]] = {
 }
 """By the resource's id; a kind that is not here has no rules but those of metadata."""
 
-_PLAIN: Final = Kind()
+_PLAIN: Final = Plain()
 
 
 def strategy_of(resource: Resource) -> Strategy:

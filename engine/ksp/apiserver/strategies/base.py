@@ -9,9 +9,9 @@ from ksp.apiserver import codec
 from ksp.apiserver.api_types import find, types_of
 from ksp.apiserver.defaults import fill
 from ksp.apiserver.status import Cause
-from ksp.apiserver.strategy import Context, Json, Strategy, keep
+from ksp.apiserver.strategy import Context, Json, Strategy
 from ksp.apiserver.validation import validate_metadata, validate_metadata_update
-from ksp.apiserver.validation_names import Check, subdomain
+from ksp.apiserver.validation_names import Check, path_segment, subdomain
 
 Defaults = Mapping[str, Any]
 NONE: Final[Defaults] = MappingProxyType({})
@@ -37,7 +37,8 @@ class Kind(Strategy):
         minor = context.version.minor
         struct = find(resource.group, resource.version, resource.kind, minor)
         if struct is None:
-            obj["metadata"], unknown = codec.decode(obj["metadata"], types_of(minor)["meta.v1.ObjectMeta"], minor)
+            metadata = types_of(minor)["meta.v1.ObjectMeta"]
+            obj["metadata"], unknown = codec.decode(obj.get("metadata") or {}, metadata, minor)
             return unknown
         read, unknown = codec.decode(obj, struct, minor)
         obj.clear()
@@ -103,7 +104,7 @@ class Kind(Strategy):
         return []
 
 
-def keep_metadata(new: Json, old: Json) -> None:
-    """For subresources that leave labels and annotations alone."""
-    for name in ("labels", "annotations", "ownerReferences", "finalizers"):
-        keep(new["metadata"], old["metadata"], name)
+class Plain(Kind):
+    """A kind without rules of its own: any name that can stand in a path, as roles need it."""
+
+    name_check = staticmethod(path_segment)

@@ -37,8 +37,8 @@ class ConfigMaps(Kind):
         return _check_immutable(new, old, ("data", "binaryData"))
 
 
-def _decoded_size(data: dict[str, str]) -> int:
-    return sum(len(base64.b64decode(value)) for value in data.values())
+def _decoded_size(data: dict[str, str | None]) -> int:
+    return sum(len(base64.b64decode(value)) for value in data.values() if value)
 
 
 def _check_immutable(new: Json, old: Json, fields: tuple[str, ...]) -> list[Cause]:

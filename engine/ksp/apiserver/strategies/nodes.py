@@ -39,10 +39,9 @@ class Nodes(Kind):
             obj["spec"]["taints"] = [*taints, dict(NOT_READY)]
 
     def check(self, obj: Json, context: Context) -> list[Cause]:
-        version = context.version
         found = _validate_taints(obj["spec"].get("taints") or (), context)
         for name in ("capacity", "allocatable"):
-            found += validate_amounts(obj["status"].get(name) or {}, f"status.{name}", version)
+            found += validate_amounts(obj["status"].get(name) or {}, f"status.{name}")
         return found
 
     def check_update(self, new: Json, old: Json, context: Context) -> list[Cause]:

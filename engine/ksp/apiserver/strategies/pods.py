@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ksp.apiserver.label_keys import merge_label_keys
 from ksp.apiserver.pod_conditions import set_condition
 from ksp.apiserver.pod_defaults import default_pod
 from ksp.apiserver.pod_qos import class_of
@@ -26,6 +27,9 @@ class Pods(Kind):
 
     def default_more(self, obj: Json, context: Context) -> None:
         default_pod(obj["spec"])
+        status = obj["status"]
+        if status.get("podIP") and not status.get("podIPs"):
+            status["podIPs"] = [{"ip": status["podIP"]}]
 
     def admit_create(self, obj: Json, context: Context) -> None:
         admit_priority(obj, context)
@@ -36,10 +40,15 @@ class Pods(Kind):
     def admit_update(self, new: Json, old: Json, context: Context) -> None:
         if not context.subresource:
             _tolerate_for_a_while(new["spec"])
+            for name in ("priority", "preemptionPolicy"):
+                if name in old["spec"]:
+                    new["spec"].setdefault(name, old["spec"][name])
 
     def prepare_for_create(self, obj: Json, context: Context) -> None:
         if context.version.pod_generation:
             obj["metadata"]["generation"] = 1
+        if context.version.merges_label_keys and not context.loading:
+            merge_label_keys(obj)
         status = obj["status"] if context.loading else {}
         status.setdefault("phase", "Pending")
         if obj["spec"].get("schedulingGates"):

@@ -57,7 +57,7 @@ class PersistentVolumes(Kind):
         found = validate_modes(spec.get("accessModes") or (), context)
         if not spec.get("capacity"):
             found.append(required("spec.capacity"))
-        found += validate_amounts(spec.get("capacity") or {}, "spec.capacity", version)
+        found += validate_amounts(spec.get("capacity") or {}, "spec.capacity")
         sources = sorted(set(spec) - _NOT_SOURCES)
         if not sources:
             found.append(required("spec", "must specify a volume type"))
@@ -123,7 +123,7 @@ class PersistentVolumeClaims(Kind):
         found = validate_modes(spec.get("accessModes") or (), context)
         if "storage" not in requests:
             return [*found, required("spec.resources[storage]")]
-        return [*found, *validate_amounts(requests, "spec.resources.requests", context.version)]
+        return [*found, *validate_amounts(requests, "spec.resources.requests")]
 
     def check_update(self, new: Json, old: Json, context: Context) -> list[Cause]:
         """The volume may be set once; else only requests change, and in newer versions the class of attributes."""

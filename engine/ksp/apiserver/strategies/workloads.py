@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from ksp.apiserver.defaults import fill
+from ksp.apiserver.label_selectors import matches
 from ksp.apiserver.pod_defaults import default_pod_spec
 from ksp.apiserver.status import Cause, forbidden_field, invalid_value, not_supported, required
 from ksp.apiserver.strategies.base import Defaults, Kind
@@ -36,13 +37,16 @@ class Workload(Kind):
             text = "`selector` does not match template `labels`"
             found.append(invalid_value("spec.template.metadata.labels", shown(labels), text))
         found += validate_labels(labels, "spec.template.metadata.labels", version)
-        found += validate_pod_spec(template["spec"], "spec.template.spec", version)
+        found += self.check_template(template["spec"], context)
         policy = template["spec"].get("restartPolicy")
         if policy in {"OnFailure", "Never"}:
             found.append(
                 not_supported("spec.template.spec.restartPolicy", quoted(policy), 'supported values: "Always"')
             )
         return found
+
+    def check_template(self, spec: Json, context: Context) -> list[Cause]:
+        return validate_pod_spec(spec, "spec.template.spec", context.version)
 
     def check_selector(self, spec: Json, context: Context) -> list[Cause]:
         selector = spec.get("selector")
@@ -54,9 +58,8 @@ class Workload(Kind):
         return validate_selector(selector, "spec.selector", context.version)
 
     def selects(self, spec: Json, labels: dict[str, str]) -> bool:
-        """Whether the selector has the template; one with expressions is taken at its word."""
-        wanted = (spec.get("selector") or {}).get("matchLabels") or {}
-        return all(labels.get(name) == value for name, value in wanted.items())
+        """Whether the selector selects the template's labels."""
+        return matches(spec.get("selector") or {}, labels)
 
     def check_update(self, new: Json, old: Json, context: Context) -> list[Cause]:
         found: list[Cause] = []
@@ -120,6 +123,10 @@ class StatefulSets(Workload):
         for claim in spec.get("volumeClaimTemplates") or ():
             fill(claim["spec"], {"volumeMode": "Filesystem"})
             fill(claim["status"], {"phase": "Pending"})
+
+    def check_template(self, spec: Json, context: Context) -> list[Cause]:
+        """Nothing, as in the real server: volumes come from the claim templates, too."""
+        return []
 
     def prepare_for_create(self, obj: Json, context: Context) -> None:
         super().prepare_for_create(obj, context)

@@ -1,0 +1,67 @@
+"""Objects from files are taken as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from ksp.apiserver import ApiServer
+from ksp.apiserver.status import ApiStatusError
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n", "uid": "u-1", "resourceVersion": "77", "creationTimestamp": "2020-01-01T00:00:00Z"},
+    "status": {"capacity": {"cpu": "4"}, "conditions": [{"type": "Ready", "status": "True"}]},
+}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "elsewhere", "managedFields": [{}]},
+    "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+    "status": {"phase": "Running"},
+}
+VERSIONS = pytest.mark.parametrize("version", ["1.19", "1.36"])
+
+
+@VERSIONS
+def test_a_node_keeps_its_status_and_gets_no_taint(version: str) -> None:
+    server = ApiServer(version)
+    assert server.load([NODE]) == 1
+    node = server.state.store.get("nodes", "", "n")
+    assert node is not None
+    assert node["status"]["capacity"] == {"cpu": "4"}
+    assert "taints" not in node.get("spec", {})
+    assert node["metadata"]["uid"] == "u-1"
+    assert node["metadata"]["creationTimestamp"] == "2020-01-01T00:00:00Z"
+    assert node["metadata"]["resourceVersion"] == str(server.state.store.revision)
+
+
+@VERSIONS
+def test_a_pod_keeps_its_status_and_gets_its_namespace(version: str) -> None:
+    server = ApiServer(version)
+    server.load([POD])
+    pod = server.state.store.get("pods", "elsewhere", "p")
+    assert pod is not None
+    assert pod["status"]["phase"] == "Running"
+    assert pod["spec"]["schedulerName"] == "default-scheduler"
+    assert "managedFields" not in pod["metadata"]
+    assert server.state.store.get("namespaces", "", "elsewhere") is not None
+
+
+def test_what_was_given_is_not_changed() -> None:
+    ApiServer().load([POD])
+    assert "uid" not in POD["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        ({"apiVersion": "v9", "kind": "Pod", "metadata": {"name": "p"}}, 'no kind "Pod" in version "v9" is served'),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": 1}}, "containers"),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "P"}, "spec": {"containers": []}}, "metadata.name"),
+    ],
+)
+def test_what_is_not_valid_is_refused(obj: dict[str, object], message: str) -> None:
+    with pytest.raises(ApiStatusError) as error:
+        ApiServer().load([obj])
+    assert message in str(error.value)

@@ -1,0 +1,109 @@
+"""The loop against an API server that refuses, is away, forgets pods and has faults, in an order that dice decide."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+from tests.unit.core.scheduling import default_profile, node, pod
+from tests.unit.kube.timers import VirtualTimers
+from tests.unit.runtime.driving import Recorder, Seen, Stopwatch
+
+from ksp.core.changes import DeletePod, SetNode, SetPod
+from ksp.core.scheduler import Scheduler
+from ksp.kube.writes import Bound, NotBound
+from ksp.model.info import PodInfo
+from ksp.model.pod import Pod
+from ksp.runtime.chance import RandomDice
+from ksp.runtime.loop import SchedulingLoop
+
+NODES, PODS, CPUS = 4, 40, 8
+MOST_TURNS = 3000
+
+
+class Weather:
+    """The truth about pods and nodes, and the writer of the loop. `told` are pods as the watch shows them."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.timers = VirtualTimers()
+        self.place: dict[str, str] = {}
+        self.told: dict[str, Pod] = {}
+        self.conditions = 0
+        self.later: list[asyncio.Task[None]] = []
+        self.loop = SchedulingLoop(
+            Scheduler([default_profile()], RandomDice(seed)), self, Recorder(), Seen(),
+            timers=self.timers, stopwatch=Stopwatch(0.002), limit=self.random.choice([1, 3, 100]),
+        )  # fmt: skip
+
+    async def bind(self, pod: PodInfo, node: str) -> Bound | NotBound:
+        await self.timers.sleep(self.random.choice([0, 0, 0.1, 3]))
+        what = self.random.random()
+        if what < 0.15:
+            return NotBound("refused")
+        if what < 0.3:
+            return NotBound("away", unreached=True)
+        if what < 0.35:
+            raise ZeroDivisionError("a bug of the writer")
+        if pod.name not in self.told:
+            return NotBound("gone", gone=True)
+        assert pod.name not in self.place, "bound twice"
+        self.place[pod.name] = node
+        if self.random.random() < 0.5:
+            self.show(pod.name)
+        else:
+            self.later.append(asyncio.create_task(self._show_later(pod.name)))
+        await self.timers.sleep(self.random.choice([0, 0.2]))
+        return Bound()
+
+    async def set_condition(self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None) -> None:
+        self.conditions += 1
+
+    async def _show_later(self, name: str) -> None:
+        await self.timers.sleep(self.random.choice([0.1, 5]))
+        self.show(name)
+
+    def show(self, name: str) -> None:
+        """The watch tells of the pod as it is."""
+        if name in self.told:
+            found = self.told[name]
+            self.told[name] = replace(found, spec=replace(found.spec, node_name=self.place.get(name, "")))
+            self.loop.deliver(SetPod(self.told[name]))
+
+    def delete(self, name: str) -> None:
+        del self.told[name]
+        self.place.pop(name, None)
+        self.loop.deliver(DeletePod(name))
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_all_pods_end_up_on_nodes_once_and_no_node_is_asked_for_more_than_it_has(seed: int) -> None:
+    weather = Weather(seed)
+    for i in range(NODES):
+        weather.loop.deliver(SetNode(node(f"n{i}", cpu=str(CPUS))))
+    names = [f"p{i}" for i in range(PODS)]
+    for name in names:
+        weather.told[name] = pod(name, priority=weather.random.randrange(3))
+    async with asyncio.timeout(20):
+        running = asyncio.create_task(weather.loop.run())
+        for name in names:
+            weather.show(name)
+        for turn in range(MOST_TURNS):
+            await weather.timers.next()
+            if turn % 10 == 0 and len(weather.told) > NODES * CPUS:
+                weather.delete(weather.random.choice(list(weather.told)))
+            assert max(Counter(weather.place.values()).values(), default=0) <= CPUS
+            if weather.place.keys() == weather.told.keys() and not len(weather.loop.binds):
+                break
+        weather.loop.stop()
+        await weather.timers.advance(20)
+        await asyncio.gather(running, *weather.later)
+    assert weather.place.keys() == weather.told.keys()
+    assert len(weather.told) == NODES * CPUS
+    scheduler = weather.loop.scheduler
+    assert len(scheduler.queue) == 0
+    assert scheduler.cache_size() == {"nodes": NODES, "pods": NODES * CPUS, "assumed_pods": 0}
+    assert {info.name: info.node.name for info in scheduler.state.pods.values()} == weather.place
