@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from tests.cluster import servers
-from tests.cluster.actor import Actor
 from tests.cluster.policies import default_policy
 from tests.cluster.servers import Server
 from tests.cluster.view import Cluster
@@ -24,6 +23,7 @@ from ksp.kube.config import load_cluster
 from ksp.kube.errors import ApiError
 from ksp.runtime.app import App, running
 from ksp.runtime.options import Options
+from ksp.sim.actor import Actor
 
 Scheduling = Callable[..., AbstractAsyncContextManager[App]]
 
@@ -69,7 +69,9 @@ async def cluster(client: Client) -> AsyncIterator[Cluster]:
     minor = int(re.sub(r"\D.*", "", version["minor"]))
     view = Cluster(client, secrets.token_hex(4), minor, await _policy_group(client))
     await view.send("POST", "/api/v1/namespaces", {"metadata": {"name": view.namespace}})
-    actor = asyncio.create_task(Actor(client, view.namespace, view.selector, view.budgets).run())
+    actor = asyncio.create_task(
+        Actor(client, view.budgets, namespace=view.namespace, node_selector=view.selector).run()
+    )
     try:
         yield view
     finally:

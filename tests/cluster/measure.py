@@ -19,7 +19,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic
 
-from tests.cluster.actor import Actor
 from tests.cluster.policies import default_policy
 from tests.cluster.relay import Relay
 from tests.cluster.view import Cluster
@@ -29,6 +28,7 @@ from ksp.kube.client import Client
 from ksp.kube.config import load_cluster
 from ksp.runtime.app import App, running
 from ksp.runtime.options import Options
+from ksp.sim.actor import Actor
 
 Break = Callable[[Relay, ApiServer, float], Awaitable[None]]
 DOWN = (1.0, 5.0, 20.0)
@@ -47,7 +47,9 @@ async def _scene(folder: Path, inactivity: float) -> AsyncIterator[tuple[Relay, 
         relayed.write_text(json.dumps(kubeconfig))
         cluster = Cluster(client, "measure", 36, "/apis/policy/v1")
         await cluster.send("POST", "/api/v1/namespaces", {"metadata": {"name": cluster.namespace}})
-        actor = asyncio.create_task(Actor(client, cluster.namespace, cluster.selector, cluster.budgets).run())
+        actor = asyncio.create_task(
+            Actor(client, cluster.budgets, namespace=cluster.namespace, node_selector=cluster.selector).run()
+        )
         await cluster.node("a", cpu="64")
         options = Options(
             default_policy(cluster.scheduler), str(relayed), port=None, seed=1, watch_inactivity=inactivity

@@ -31,8 +31,8 @@ _TAG: Final = re.compile(r"(?:.*/)?[^/:@]+(?::(?P<tag>[^/:@]+))?(?P<digest>@.*)?
 CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
-def default_pod_spec(spec: Json) -> None:
-    """What pods and templates have in common."""
+def default_pod_spec(spec: Json, *, host_ports: bool) -> None:
+    """What pods and templates have in common. `host_ports`: in the host's network, ports are ports of the host."""
     fill(spec, _POD)
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
@@ -43,17 +43,17 @@ def default_pod_spec(spec: Json) -> None:
     for name in CONTAINER_LISTS:
         for container in spec.get(name) or ():
             _default_container(container)
+            for port in (container.get("ports") or ()) if host_ports and spec.get("hostNetwork") else ():
+                fill(port, {"hostPort": port["containerPort"]})
 
 
 def default_pod(spec: Json) -> None:
     """What pods alone have; templates get it when a pod is made of them."""
-    default_pod_spec(spec)
+    default_pod_spec(spec, host_ports=True)
     fill(spec, {"enableServiceLinks": True})
     for name in CONTAINER_LISTS:
         for container in spec.get(name) or ():
             _default_requests(container.get("resources") or {})
-            for port in (container.get("ports") or ()) if spec.get("hostNetwork") else ():
-                fill(port, {"hostPort": port["containerPort"]})
 
 
 def _default_requests(resources: Json) -> None:

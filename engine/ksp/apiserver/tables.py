@@ -4,12 +4,15 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 from ksp.apiserver.resources import Resource
 from ksp.apiserver.strategies import strategy_of
 from ksp.apiserver.strategy import Context, Json
 from ksp.apiserver.table_rows import ROWS
+
+_FIELDS: Final = ("name", "type", "format", "priority", "description")
+"""Of a column's definition, in the order of the files."""
 
 
 def table(resource: Resource, objects: Sequence[Json], context: Context) -> tuple[list[Json], list[list[Any]]]:
@@ -27,8 +30,8 @@ def table(resource: Resource, objects: Sequence[Json], context: Context) -> tupl
 def _columns(version: str) -> dict[str, list[Json]]:
     """By storage id."""
     text = files("ksp.apiserver").joinpath(f"data/columns-{version}.json").read_text(encoding="utf-8")
-    columns: dict[str, list[Json]] = json.loads(text)
-    return columns
+    tables: dict[str, list[list[Any]]] = json.loads(text)
+    return {kind: [dict(zip(_FIELDS, row, strict=True)) for row in rows] for kind, rows in tables.items()}
 
 
 @cache

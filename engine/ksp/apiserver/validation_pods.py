@@ -36,7 +36,7 @@ def validate_pod_spec(spec: Json, field: str, version: Version) -> list[Cause]:
     found += one_of(spec.get("restartPolicy", ""), f"{field}.restartPolicy", _RESTART, version)
     found += one_of(spec.get("dnsPolicy", ""), f"{field}.dnsPolicy", _DNS, version)
     if spec.get("hostNetwork"):
-        found += _validate_host_network(containers, f"{field}.containers")
+        found += _validate_host_network(containers, f"{field}.containers", is_pod=field == "spec")
     found += _validate_deadline_of(spec, field)
     found += _validate_named_fields(spec, field, version)
     return [*found, *validate_scheduling(spec, field, version)]
@@ -165,11 +165,12 @@ def _validate_port_number(number: int, field: str) -> list[Cause]:
     return [invalid_value(field, str(number), "must be between 1 and 65535, inclusive")]
 
 
-def _validate_host_network(containers: Iterable[Json], field: str) -> list[Cause]:
+def _validate_host_network(containers: Iterable[Json], field: str, *, is_pod: bool) -> list[Cause]:
+    """A template may leave the host's port out."""
     found: list[Cause] = []
     for index, container in enumerate(containers):
         for at, port in enumerate(container.get("ports") or ()):
-            if port.get("hostPort") != port.get("containerPort"):
+            if (is_pod or port.get("hostPort")) and port.get("hostPort") != port.get("containerPort"):
                 text = "must match `hostPort` when `hostNetwork` is true"
                 place = f"{field}[{index}].ports[{at}].containerPort"
                 found.append(invalid_value(place, str(port.get("containerPort", 0)), text))

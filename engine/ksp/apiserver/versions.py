@@ -103,6 +103,8 @@ class Version:
     """Environment variables may have nearly any name."""
     merges_label_keys: bool = False
     """matchLabelKeys of a pod become part of its label selectors."""
+    host_ports_in_templates: bool = False
+    """Ports of templates in the host's network get their hostPort, not only those of pods."""
 
 
 V1_19: Final = Version(
@@ -112,6 +114,7 @@ V1_19: Final = Version(
     null_creation_timestamps=True,
     cached_events=True,
     capital_value=True,
+    host_ports_in_templates=True,
 )
 V1_36: Final = Version(
     name="1.36",

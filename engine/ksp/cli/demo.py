@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ksp.sim.outcome import Outcome, PodRecord
 
 _NAME = 36
+POLICY_GROUP = {"1.19": "/apis/policy/v1beta1", "1.36": "/apis/policy/v1"}
 
 
 @click.command
@@ -41,9 +43,20 @@ def demo(openb: Path | None, limit: int | None, emulate: str, keep: bool, seed: 
     if limit is not None and openb is None:
         raise click.UsageError("--limit is for a trace: name one with --openb")
     try:
-        asyncio.run(_demo(Trial(openb, limit, emulate, seed), as_json=output_format == "json", keep=keep))
+        asyncio.run(_until_told(_demo(Trial(openb, limit, emulate, seed), as_json=output_format == "json", keep=keep)))
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
+    except asyncio.CancelledError:
+        if not keep:
+            raise click.Abort from None
+
+
+async def _until_told(work: Coroutine[object, object, None]) -> None:
+    """Runs it until the first SIGINT or SIGTERM, which cancels it, so that the server goes too."""
+    task = asyncio.ensure_future(work)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, task.cancel)
+    await task
 
 
 async def _demo(trial: Trial, *, as_json: bool, keep: bool) -> None:
@@ -63,7 +76,7 @@ async def _demo(trial: Trial, *, as_json: bool, keep: bool) -> None:
             else:
                 _write(_report(done))
             if keep:
-                await _kept(done.kubeconfig)
+                await _kept(done.kubeconfig, POLICY_GROUP[trial.emulate])
 
 
 class _Lines:
@@ -83,7 +96,12 @@ def _most_common(reasons: Mapping[str, int]) -> str:
     return max(sorted(reasons), key=reasons.__getitem__, default="")
 
 
-async def _kept(kubeconfig: Path) -> None:
+async def _kept(kubeconfig: Path, policy_group: str) -> None:
+    """Until Ctrl-C. Pods that have a node run from here on, and those that are deleted go."""
+    from ksp.kube.client import Client
+    from ksp.kube.config import load_cluster
+    from ksp.sim.actor import Actor
+
     click.echo(
         f"\nServer and scheduler go on until Ctrl-C. In another terminal:\n\n"
         f"  export KUBECONFIG={kubeconfig}\n"
@@ -91,7 +109,8 @@ async def _kept(kubeconfig: Path) -> None:
         "  kubectl describe pod --namespace shop monolith\n"
         "  kubectl run try --image=none\n"
     )
-    await asyncio.Event().wait()
+    async with Client(load_cluster(str(kubeconfig), None, {}), qps=0) as client:
+        await Actor(client, policy_group).run()
 
 
 def _report(done: Settled) -> Iterator[RenderableType]:

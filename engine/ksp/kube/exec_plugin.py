@@ -43,17 +43,7 @@ class ExecPlugin:
 
     async def issue(self) -> Issued:
         """Runs the command and reads what it prints. ConfigError where it fails, prints something else, or hangs."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self.arguments,
-                env=self.environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,  # so that its own children end with it
-            )
-        except (OSError, ValueError) as error:
-            raise ConfigError(self._not_started(error)) from error
+        process = await self._started()
         try:
             async with asyncio.timeout(self.longest_run):
                 output, complaint = await asyncio.gather(_read(process, 1), _read(process, 2))
@@ -69,6 +59,30 @@ class ExecPlugin:
         if code != 0:
             raise ConfigError(f"{self.name} failed with exit code {code}: {_words(complaint or output)}")
         return self._issued(output)
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        """The running command. Who is cancelled meanwhile waits until it can be ended: asyncio, cancelled in the middle
+        of starting a process, leaves the children of that process behind, and waits for them.
+        """
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                *self.arguments,
+                env=self.environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # so that its own children end with it
+            )
+        )
+        try:
+            return await asyncio.shield(starting)
+        except (OSError, ValueError) as error:
+            raise ConfigError(self._not_started(error)) from error
+        except asyncio.CancelledError:
+            await asyncio.wait([starting])
+            if starting.exception() is None:
+                await _end(starting.result())
+            raise
 
     def _not_started(self, error: Exception) -> str:
         hint = f"; {' '.join(self.hint.split())}" if self.hint else "; install it or correct the command's path"

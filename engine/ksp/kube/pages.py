@@ -11,6 +11,7 @@ the watch goes on; the versions of items say nothing about what else has happene
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -72,7 +73,10 @@ async def read_pages(reader: Reader, path: str, query: Mapping[str, str], limit:
         follow = {"continue": token} if token else {}
         # The first page fails at once, so that start-up can say why; later ones are worth another try.
         answer = await reader.request("GET", path, query=asked | follow, timeout=PAGE_TIMEOUT, retry=bool(token))
+        # To put together some megabytes, to find the items in them, to decode the first: each is work for a turn.
+        await asyncio.sleep(0)
         page = read_page(answer.body)
+        await asyncio.sleep(0)
         yield page
         if not page.token:
             return

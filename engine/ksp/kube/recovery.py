@@ -2,15 +2,16 @@
 
     the server is not there          quick: 0.8 to 1.6 s, 1.5 to 3 s, 1.5 to 3 s, ...
     (refused, reset, 502, 503, 504)
-    a watch that had been steady     the quick waits begin anew, so a reset is mended within 2 s
+    a watch that lived for a second, the quick waits begin anew, so a reset is mended within 2 s
+    or brought something
     the server wants time            as long as it says (Retry-After, at most a minute), up to twice that by chance
     anything else                    slow: 0.8 to 1.6 s, 1.6 to 3.2 s, ..., 30 to 60 s; anew after two healthy minutes
-    the history is lost (410)        at once; if that was less than half a minute ago, slow
+    the history is lost (410)        at once; if that happened a few seconds ago, slow
 
 Why the quick waits stop at 3 s: after a restart of the server the first event is to come within 5 s, and a relist may
 still have to follow. Ten reflectors then make some five attempts a second, which costs a server that is not there
 nothing, and one that is just coming up very little. A server that answers and refuses is not there to be asked that
-often: 30 to 60 s. No way leads back without a wait, but for the end of a watch that had lived for a while or had
+often: 30 to 60 s. No way leads back without a wait, but for the end of a watch that had lived for a second or had
 brought something.
 """
 
@@ -22,20 +23,18 @@ from ksp.kube.backoff import Backoff
 from ksp.kube.errors import ApiError, KubeError, OutcomeUnknownError, UnreachableError
 from ksp.kube.timers import Timers
 
-# A watch that brought nothing and ended sooner (seconds) is a failure, however well it ended.
-SHORT: Final = 1.0
+# A watch that ended sooner (seconds) was not healthy. If it brought nothing either, it failed, even if it ended well.
+HEALTHY: Final = 1.0
 
-# A watch that lived longer than this (seconds) was healthy: longer than any quick wait.
-STEADY: Final = 4.0
-
-# Seconds between two relists for lost history that may follow each other without a wait.
-RELIST_PAUSE: Final = 30.0
+# Lost history is followed by a list at once, unless it was lost within so many seconds after such a list.
+RELIST_PAUSE: Final = 5.0
 
 # The longest time, in seconds, that a server is believed when it wants to be left alone.
 LONGEST_RETRY_AFTER: Final = 60.0
 
-# Failures in a row, without any progress, after which a position is given up.
+# Failures in a row, without any progress, after which a position is given up. Lost connections say little about it.
 PATIENCE: Final = 3
+PATIENCE_WITH_LOSSES: Final = 10
 
 _AWAY: Final = frozenset({502, 503, 504})
 _ASKS_FOR_PATIENCE: Final = frozenset({401, 403, 429})
@@ -72,11 +71,7 @@ class Session:
 
     @property
     def short(self) -> bool:
-        return not self.progressed and self.lived < SHORT
-
-    @property
-    def steady(self) -> bool:
-        return self.lived >= STEADY
+        return self.lived < HEALTHY
 
 
 class Recovery:
@@ -90,10 +85,10 @@ class Recovery:
         self._relisted = float("-inf")
 
     def went_well(self, session: Session) -> None:
-        """The attempt is over, and the time that it was good for counts."""
-        if session.steady:
+        """The attempt is over, and what it was good for counts."""
+        if session.progressed or not session.short:
             self._quick.reset()
-        if session.steady or session.progressed:
+        if session.progressed:
             self._stuck = 0
 
     def must_relist(self, error: KubeError) -> str:
@@ -111,12 +106,13 @@ class Recovery:
                 return ""
             case ApiError(status=status) if status < 500:
                 return f"refused with {status}"
-        return "no progress" if self.is_stuck() else ""
+        lost = isinstance(error, OutcomeUnknownError)
+        return "no progress" if self.is_stuck(PATIENCE_WITH_LOSSES if lost else PATIENCE) else ""
 
-    def is_stuck(self) -> bool:
+    def is_stuck(self, patience: int = PATIENCE) -> bool:
         """Counts a failure, and says whether it is one too many in a row."""
         self._stuck += 1
-        if self._stuck < PATIENCE:
+        if self._stuck < patience:
             return False
         self._stuck = 0
         return True
@@ -139,9 +135,9 @@ class Recovery:
 
     def _before_relist(self) -> float:
         now = self._timers.now()
-        recent = now - self._relisted < RELIST_PAUSE
-        self._relisted = now
-        return self._slow.next() if recent else 0.0
+        wait = self._slow.next() if now - self._relisted < RELIST_PAUSE else 0.0
+        self._relisted = now + wait
+        return wait
 
 
 def history_is_lost(error: ApiError) -> bool:

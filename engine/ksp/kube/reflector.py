@@ -157,7 +157,7 @@ class Reflector(Generic[T]):
         position, count = "", 0
         async with aclosing(read_pages(self._reader, path, self._query(), self._page_size)) as pages:
             async for page in pages:
-                self._is_well(f"listing, {count + len(page.items)} so far")
+                self._is_well(_progress(count + len(page.items)))
                 position = position or page.resource_version
                 for item in page.items:
                     self._intake.take_listed(read_object(self._resource, item), replacement)
@@ -200,7 +200,7 @@ class Reflector(Generic[T]):
                 await pacer.spent(len(line))
         if self._phase == "stream":
             raise NotStreamedError("the stream ended before the list was complete")
-        if self._session.short:
+        if self._session.short and not self._session.progressed:
             raise ShortWatchError("the server ends each watch at once")
         self._observer.watch_ended(self._resource.plural, "ended")
         self._recovery.went_well(self._session)
@@ -212,6 +212,8 @@ class Reflector(Generic[T]):
                 self._session.progressed = True
             return
         self._intake.take_initial(event, streamed)
+        if streamed.count % self._settings.page_size == 0 and streamed.count:
+            self.doing = _progress(streamed.count)
         if streamed.version:
             await streamed.replacement.finish()
             self._has_listed(streamed.version, streamed.count, streamed.began)
@@ -267,8 +269,7 @@ class Reflector(Generic[T]):
             self._discovery.expire()
             self._version = None
         if self._phase == "list" and isinstance(error, ApiError) and history_is_lost(error):
-            # Paging takes longer than the server keeps history. The first time that is bad luck; one page cannot
-            # expire.
+            # Paging takes longer than the server keeps history. Once may be bad luck; one page cannot expire.
             self._page_size = 0 if self._list_expired else self._page_size
             self._list_expired = True
         reason = self._recovery.must_relist(error) if self._phase == "watch" else ""
@@ -284,6 +285,10 @@ class Reflector(Generic[T]):
 
     def _query(self) -> dict[str, str]:
         return {"fieldSelector": self._resource.fields} if self._resource.fields else {}
+
+
+def _progress(count: int) -> str:
+    return f"listing, {count} so far"
 
 
 async def _first(*waits: Coroutine[Any, Any, None]) -> None:

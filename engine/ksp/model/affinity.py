@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ksp.model.info import PodInfo
 
 
-class AffinityTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class AffinityTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """`weight` is 0 for required terms. `namespaces` are those of the pods it is about, never empty."""
 
     topology_key: str = ""

@@ -7,14 +7,14 @@ import msgspec
 from ksp.model.meta import Int
 
 
-class ResourceSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ResourceSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A resource and how much it counts."""
 
     name: str = ""
     weight: Int = 0
 
 
-class UtilizationShapePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class UtilizationShapePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A point of the function from utilization (percent) to score (0 to 10)."""
 
     utilization: Int = 0

@@ -18,7 +18,7 @@ Int = Annotated[int, msgspec.Meta(ge=MIN, le=MAX)]
 ResourceList = dict[str, Quantity]
 
 
-class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The object that this one belongs to; at most one owner is its controller."""
 
     api_version: str = ""
@@ -28,7 +28,7 @@ class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     controller: bool = False
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Who an object is. Times are RFC 3339 texts."""
 
     name: str = ""

@@ -7,7 +7,7 @@ import msgspec
 from ksp.model.meta import Int, ObjectMeta, OwnerReference, ResourceList
 
 
-class Taint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Taint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Keeps away pods that do not tolerate it."""
 
     key: str = ""
@@ -16,7 +16,7 @@ class Taint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     time_added: str | None = None
 
 
-class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What is decided about a node."""
 
     unschedulable: bool = False
@@ -24,7 +24,7 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     provider_id: str = msgspec.field(default="", name="providerID")
 
 
-class NodeCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class NodeCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """One thing that a node says of its health."""
 
     type: str = ""
@@ -33,14 +33,14 @@ class NodeCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     message: str = ""
 
 
-class ContainerImage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ContainerImage(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """An image that the node holds, under all its names."""
 
     names: tuple[str, ...] = ()
     size_bytes: Int = 0
 
 
-class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What a node has to give."""
 
     capacity: ResourceList = msgspec.field(default_factory=dict)
@@ -50,7 +50,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     declared_features: tuple[str, ...] = ()
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Node(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A machine that runs pods."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -58,19 +58,19 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     status: NodeStatus = NodeStatus()
 
 
-class PodSignature(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodSignature(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The pods of one controller."""
 
     pod_controller: OwnerReference | None = None
 
 
-class PreferAvoidPodsEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PreferAvoidPodsEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """One controller whose pods should go elsewhere."""
 
     pod_signature: PodSignature = PodSignature()
 
 
-class AvoidPods(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class AvoidPods(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What a node's annotation scheduler.alpha.kubernetes.io/preferAvoidPods holds, as JSON."""
 
     prefer_avoid_pods: tuple[PreferAvoidPodsEntry, ...] = ()

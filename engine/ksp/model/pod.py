@@ -31,7 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class ContainerPort(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ContainerPort(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A port of a container, and the port of the host that leads to it."""
 
     name: str = ""
@@ -41,14 +41,14 @@ class ContainerPort(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     protocol: str = ""
 
 
-class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A container's use of one of the pod's resource claims."""
 
     name: str = ""
     request: str = ""
 
 
-class ResourceRequirements(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ResourceRequirements(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What a container, or a pod, asks for and may not exceed."""
 
     limits: ResourceList = msgspec.field(default_factory=dict)
@@ -56,7 +56,7 @@ class ResourceRequirements(msgspec.Struct, frozen=True, kw_only=True, rename="ca
     claims: tuple[ResourceClaim, ...] = ()
 
 
-class Container(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Container(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A container; among the init containers, one with `restart_policy` Always is a sidecar."""
 
     name: str = ""
@@ -66,20 +66,20 @@ class Container(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     restart_policy: str = ""
 
 
-class PersistentVolumeClaimVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PersistentVolumeClaimVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A claim of the pod's namespace."""
 
     claim_name: str = ""
     read_only: bool = False
 
 
-class EphemeralVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class EphemeralVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A claim that lives as long as the pod."""
 
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
-class Volume(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Volume(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A volume of a pod: one of its sources is set."""
 
     name: str = ""
@@ -94,21 +94,21 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ephemeral: EphemeralVolumeSource | None = None
 
 
-class PreferredSchedulingTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PreferredSchedulingTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Nodes that the pod would rather have."""
 
     weight: Int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class NodeAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Nodes that the pod must have, and would rather have."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
 
 
-class PodAffinityTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodAffinityTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Pods to be near to, or away from."""
 
     label_selector: LabelSelector | None = None
@@ -119,28 +119,28 @@ class PodAffinityTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Pods that the pod would rather be near to, or away from."""
 
     weight: Int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Pods to be near to."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
 
 
-class PodAntiAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodAntiAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Pods to be away from."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
 
 
-class Affinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Affinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Where the pod must and would like to be."""
 
     node_affinity: NodeAffinity | None = None
@@ -148,7 +148,7 @@ class Affinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pod_anti_affinity: PodAntiAffinity | None = None
 
 
-class Toleration(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Toleration(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Taints that do not keep the pod away."""
 
     key: str = ""
@@ -158,7 +158,7 @@ class Toleration(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     toleration_seconds: Int | None = None
 
 
-class TopologySpreadConstraint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class TopologySpreadConstraint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """How evenly like pods must spread."""
 
     max_skew: Int = 0
@@ -171,13 +171,13 @@ class TopologySpreadConstraint(msgspec.Struct, frozen=True, kw_only=True, rename
     match_label_keys: tuple[str, ...] = ()
 
 
-class PodSchedulingGate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodSchedulingGate(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A reason not to schedule the pod yet."""
 
     name: str = ""
 
 
-class PodResourceClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodResourceClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A claim to devices that the pod's containers can use."""
 
     name: str = ""
@@ -185,19 +185,19 @@ class PodResourceClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     resource_claim_template_name: str | None = None
 
 
-class PodOS(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodOS(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The operating system that the pod needs."""
 
     name: str = ""
 
 
-class PodSchedulingGroup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodSchedulingGroup(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The group that the pod is to be scheduled with."""
 
     pod_group_name: str | None = None
 
 
-class WorkloadReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class WorkloadReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The older way to name the group that the pod is to be scheduled with."""
 
     name: str = ""
@@ -205,7 +205,7 @@ class WorkloadReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     pod_group_replica_key: str = ""
 
 
-class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What the pod runs, and what it asks of its place."""
 
     containers: tuple[Container, ...] = ()
@@ -234,7 +234,7 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     termination_grace_period_seconds: Int | None = None
 
 
-class PodCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """One thing that is known of a pod's state."""
 
     type: str = ""
@@ -243,7 +243,7 @@ class PodCondition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     message: str = ""
 
 
-class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What a container was given, which differs from what it asks for while it is being resized."""
 
     name: str = ""
@@ -251,7 +251,7 @@ class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     resources: ResourceRequirements | None = None
 
 
-class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What became of a pod."""
 
     phase: str = ""
@@ -262,7 +262,7 @@ class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
-class Pod(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Pod(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Containers that run together on one node."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -8,7 +8,7 @@ from ksp.model.meta import Int
 from ksp.model.pod import Container, PodSpec
 
 
-class HostPort(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class HostPort(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A port of the node; the address 0.0.0.0 stands for all of them."""
 
     port: Int = 0

@@ -108,7 +108,7 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
         return lambda name: all(check(name) for check in checks)
 
 
-class NodeSelector(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class NodeSelector(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """One of the terms must match."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()

@@ -8,21 +8,21 @@ from ksp.model.meta import Int, LabelSelector, ObjectMeta, ResourceList
 from ksp.model.selector import NodeSelector
 
 
-class GCEPersistentDiskVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class GCEPersistentDiskVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A disk of Google Compute Engine."""
 
     pd_name: str = ""
     read_only: bool = False
 
 
-class AWSElasticBlockStoreVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class AWSElasticBlockStoreVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A volume of AWS EBS."""
 
     volume_id: str = msgspec.field(default="", name="volumeID")
     read_only: bool = False
 
 
-class AzureDiskVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class AzureDiskVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A disk of Azure."""
 
     disk_name: str = ""
@@ -30,14 +30,14 @@ class AzureDiskVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="c
     read_only: bool = False
 
 
-class CinderVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CinderVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A volume of OpenStack Cinder."""
 
     volume_id: str = msgspec.field(default="", name="volumeID")
     read_only: bool = False
 
 
-class ISCSIVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ISCSIVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A disk behind iSCSI."""
 
     target_portal: str = ""
@@ -46,7 +46,7 @@ class ISCSIVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     read_only: bool = False
 
 
-class RBDVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class RBDVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """An image in a Ceph pool."""
 
     monitors: tuple[str, ...] = ()
@@ -55,14 +55,14 @@ class RBDVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     read_only: bool = False
 
 
-class CSIVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CSIVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A volume that a driver makes for the life of one pod."""
 
     driver: str = ""
     read_only: bool = False
 
 
-class CSIPersistentVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CSIPersistentVolumeSource(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A volume of a storage driver."""
 
     driver: str = ""
@@ -70,14 +70,14 @@ class CSIPersistentVolumeSource(msgspec.Struct, frozen=True, kw_only=True, renam
     read_only: bool = False
 
 
-class VolumeResourceRequirements(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class VolumeResourceRequirements(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """How much a claim asks for."""
 
     limits: ResourceList = msgspec.field(default_factory=dict)
     requests: ResourceList = msgspec.field(default_factory=dict)
 
 
-class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What volume a claim wants, and which it got."""
 
     access_modes: tuple[str, ...] = ()
@@ -88,14 +88,14 @@ class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, kw_only=True, renam
     volume_mode: str | None = None
 
 
-class PersistentVolumeClaimStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PersistentVolumeClaimStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What became of a claim."""
 
     phase: str = ""
     capacity: ResourceList = msgspec.field(default_factory=dict)
 
 
-class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A wish for a volume."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -103,20 +103,20 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True, rename="c
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
 
 
-class PersistentVolumeClaimTemplate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PersistentVolumeClaimTemplate(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The claim that is made for a pod."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
 
 
-class VolumeNodeAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class VolumeNodeAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The nodes that reach a volume; None is all."""
 
     required: NodeSelector | None = None
 
 
-class ObjectReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ObjectReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Another object, by name."""
 
     api_version: str = ""
@@ -127,7 +127,7 @@ class ObjectReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     resource_version: str = ""
 
 
-class PersistentVolumeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PersistentVolumeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What a volume is, who has it, and where it can be used."""
 
     capacity: ResourceList = msgspec.field(default_factory=dict)
@@ -145,13 +145,13 @@ class PersistentVolumeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="ca
     csi: CSIPersistentVolumeSource | None = None
 
 
-class PersistentVolumeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PersistentVolumeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Whether a volume is taken."""
 
     phase: str = ""
 
 
-class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A piece of storage."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -159,20 +159,20 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     status: PersistentVolumeStatus = PersistentVolumeStatus()
 
 
-class TopologySelectorLabelRequirement(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class TopologySelectorLabelRequirement(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A label that must have one of some values."""
 
     key: str = ""
     values: tuple[str, ...] = ()
 
 
-class TopologySelectorTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class TopologySelectorTerm(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Where volumes of a class can be made."""
 
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
 
 
-class StorageClass(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class StorageClass(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """How volumes of a kind are made, and when they are bound."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -181,13 +181,13 @@ class StorageClass(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
 
-class VolumeNodeResources(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class VolumeNodeResources(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """How many volumes of a driver a node can hold; None is no limit."""
 
     count: Int | None = None
 
 
-class CSINodeDriver(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CSINodeDriver(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A storage driver on a node."""
 
     name: str = ""
@@ -196,13 +196,13 @@ class CSINodeDriver(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     allocatable: VolumeNodeResources | None = None
 
 
-class CSINodeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CSINodeSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The storage drivers on a node."""
 
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
-class CSINode(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CSINode(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What the storage drivers say about a node of the same name."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -78,8 +78,9 @@ def test_metadata_that_is_refused(version: str, metadata: Json, cause: str) -> N
     assert any(each.startswith(cause) for each in causes(status)), causes(status)
 
 
-def test_a_kind_without_a_type_has_its_metadata_read() -> None:
-    api = Api()
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_kind_without_a_type_has_its_metadata_read(version: str) -> None:
+    api = Api(version)
     path = "/apis/apiregistration.k8s.io/v1/apiservices"
     code, found = api.post(path, {"metadata": {"name": "x", "labels": {}, "odd": 1}, "spec": {"any": []}})
     assert (code, found["spec"]) == (201, {"any": []})
@@ -235,6 +236,16 @@ def test_a_template_that_the_selector_does_not_select_is_refused(version: str) -
     assert causes(status) == [
         'spec.template.metadata.labels: Invalid value: {"a":"1"}: `selector` does not match template `labels`'
     ]
+
+
+@pytest.mark.parametrize(("version", "port"), [("1.19", 80), ("1.36", None)])
+def test_ports_of_templates_in_the_network_of_the_host(version: str, port: int | None) -> None:
+    spec = {"hostNetwork": True, "containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}]}
+    template = {"metadata": {"labels": {"a": "1"}}, "spec": spec}
+    obj = {"metadata": {"name": "x"}, "spec": {"selector": {"matchLabels": {"a": "1"}}, "template": template}}
+    code, found = Api(version).post("/apis/apps/v1/namespaces/default/daemonsets", obj)
+    assert code == 201, found
+    assert found["spec"]["template"]["spec"]["containers"][0]["ports"][0].get("hostPort") == port
 
 
 @pytest.mark.parametrize("version", VERSIONS)

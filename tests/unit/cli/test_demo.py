@@ -41,7 +41,7 @@ def placed(prefix: str) -> list[str]:
 
 def test_progress_and_report() -> None:
     lines = text().splitlines()
-    assert lines[0] == "78 pods for 17 nodes, by the rules of ksp:default.ksp (seed 1)"
+    assert lines[0] == "An API server as of 1.36, and the rules of ksp:default.ksp (seed 1)"
     assert sum(line.startswith(" ") and "shop/web-" in line and " general-" in line for line in lines) >= 14
     assert "63 of 78 pods placed, 15 found no node" in text()
 

@@ -133,6 +133,7 @@ async def test_items_null_is_an_empty_list(server: HostileServer) -> None:
         pytest.param({"kind": "PodList", "metadata": {"resourceVersion": "20"}}, id="a list without items"),
         pytest.param({"kind": "PodList", "items": []}, id="a list without metadata"),
         pytest.param(listed(version=""), id="a list without a version"),
+        pytest.param(listed(version=20, kind="Pods"), id="a kind that is no list"),
         pytest.param([], id="an array"),
     ],
 )

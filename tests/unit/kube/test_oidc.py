@@ -26,7 +26,7 @@ def jwt(**claims: Any) -> str:
     return f"{part({'alg': 'none'})}.{part(claims)}.x"
 
 
-def provider(url: str, authority: Authority = AUTHORITY, **config: str) -> OidcProvider:
+def provider(url: str, config: dict[str, str], authority: Authority = AUTHORITY) -> OidcProvider:
     content = {
         "idp-issuer-url": url,
         "client-id": "ksp",
@@ -43,7 +43,7 @@ class Idp:
     def __init__(self) -> None:
         self.refresh = 1
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/realm/.well-known/openid-configuration":
             return web.json_response({"token_endpoint": f"{request.url.origin()}/token"})
         form = await request.post()
@@ -56,7 +56,7 @@ class Idp:
 
 async def test_the_configured_token_and_then_new_ones() -> None:
     async with serving(Idp().answer, AUTHORITY.server()) as server:
-        issuer = provider(f"{server.server}/realm/", **{"id-token": jwt(exp=1000), "refresh-token": "r1"})
+        issuer = provider(f"{server.server}/realm/", {"id-token": jwt(exp=1000), "refresh-token": "r1"})
         assert await issuer.issue() == Issued(jwt(exp=1000), expires=1000)
         assert await issuer.issue() == Issued(jwt(exp=2000), expires=2000)
         assert await issuer.issue() == Issued(jwt(exp=3000), expires=3000)
@@ -66,28 +66,28 @@ async def test_a_provider_that_is_not_trusted_learns_nothing() -> None:
     idp = Idp()
     async with serving(idp.answer, AUTHORITY.server()) as server:
         with pytest.raises(ConfigError, match=f"user `u`: oidc: {server.server}/realm gives no new token"):
-            await provider(f"{server.server}/realm", Authority(), **{"refresh-token": "r1"}).issue()
+            await provider(f"{server.server}/realm", {"refresh-token": "r1"}, Authority()).issue()
     assert idp.refresh == 1
 
 
 async def test_a_provider_that_refuses() -> None:
     async with serving(Idp().answer, AUTHORITY.server()) as server:
         with pytest.raises(ConfigError, match="gives no new token: 400"):
-            await provider(f"{server.server}/realm", **{"refresh-token": "stale"}).issue()
+            await provider(f"{server.server}/realm", {"refresh-token": "stale"}).issue()
 
 
 @pytest.mark.parametrize("body", ["null", "x", "{}", '{"token_endpoint": 7}'])
 async def test_a_provider_that_answers_nonsense(body: str) -> None:
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(text=body)
 
     async with serving(answer, AUTHORITY.server()) as server:
         with pytest.raises(ConfigError, match="gives no new token"):
-            await provider(server.server, **{"refresh-token": "r1"}).issue()
+            await provider(server.server, {"refresh-token": "r1"}).issue()
 
 
 async def test_without_refresh_token() -> None:
-    issuer = provider("https://idp.invalid", **{"id-token": "opaque"})
+    issuer = provider("https://idp.invalid", {"id-token": "opaque"})
     assert await issuer.issue() == Issued("opaque", expires=None)
     with pytest.raises(ConfigError, match="there is no refresh-token; log in again"):
         await issuer.issue()

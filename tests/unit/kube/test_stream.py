@@ -167,7 +167,7 @@ async def test_silence_counts_from_the_last_line_and_only_while_waiting() -> Non
 
 
 async def test_entering_raises_as_a_request_does() -> None:
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"message": "too old", "reason": "Expired"}, status=410)
 
     async with serving(answer) as cluster, Client(cluster) as client:
@@ -180,7 +180,7 @@ async def test_entering_raises_as_a_request_does() -> None:
 async def test_nothing_is_repeated_by_a_stream() -> None:
     asked = 0
 
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         nonlocal asked
         asked += 1
         return web.Response(status=429, headers={"Retry-After": "1"}, text="slow down")
@@ -267,11 +267,13 @@ async def test_a_stream_takes_a_token_at_its_start() -> None:
         await wire.request()
         await wire.send(whole(b"{}\n"))
 
+    async def watch(client: Client) -> list[bytes]:
+        async with client.stream("/w", inactivity=60) as lines:
+            return await collected(lines)
+
     timers = VirtualTimers()
     async with raw_server(talk) as cluster, Client(cluster, timers, qps=1, burst=1) as client:
-        for _ in range(2):
-            async with client.stream("/w", inactivity=60) as lines:
-                if timers.now() == 0:
-                    await collected(lines)
-                    continuing = asyncio.create_task(timers.next())
-        assert await continuing == 1.0
+        assert await watch(client) == [b"{}"]
+        second = asyncio.create_task(watch(client))
+        assert await timers.next() == 1.0
+        assert await second == [b"{}"]

@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 from tests.unit.kube.certificates import Authority
-from tests.unit.kube.servers import Wire, raw_server, serving
+from tests.unit.kube.servers import Wire, raw_server, serving, who
 
 from ksp.kube.client import Client
 from ksp.kube.cluster import Cluster
@@ -19,14 +18,6 @@ from ksp.kube.errors import ConfigError, OutcomeUnknownError, UnreachableError
 from ksp.kube.tls import KeyPair, Pem, Trust, ssl_context
 
 OURS, OTHERS = Authority(), Authority()
-
-
-async def who(request: web.Request) -> web.StreamResponse:
-    """Answers with the common name of the client's certificate."""
-    assert request.transport is not None
-    certificate = request.transport.get_extra_info("peercert") or {}
-    names = dict(pair for part in certificate.get("subject", ()) for pair in part)
-    return web.Response(text=names.get("commonName", "nobody"))
 
 
 def shows(authority: Authority, name: str) -> User:
@@ -105,7 +96,7 @@ async def test_a_server_that_says_that_it_demands_a_certificate(version: ssl.TLS
         thread.start()
         cluster = Cluster(f"https://127.0.0.1:{listening.getsockname()[1]}", "a test", OURS.trust)
         async with Client(cluster) as client:
-            with pytest.raises(UnreachableError, match="handshake|client certificate"):  # nothing was processed
+            with pytest.raises(UnreachableError, match=r"handshake|client certificate"):  # nothing was processed
                 await client.request("POST", "/x", body=b"{}", retry=False)
         thread.join()
 

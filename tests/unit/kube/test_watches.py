@@ -133,11 +133,23 @@ async def test_reset_after_reset_is_resumed_within_two_seconds_if_the_watch_live
     async with informers_at(server, timers) as running:
         for count in range(1, 6):
             await running.until(lambda count=count: running.notes.watches == count)  # type: ignore[misc]
-            timers.elapse(5)
+            timers.elapse(1)
             live.put("reset")
         await server.seen("watch", 6)
         assert len(timers.slept) == 5
         assert max(timers.slept) < 2
+
+
+async def test_resets_in_a_row_cost_no_list_until_they_seem_to_have_to_do_with_the_position(
+    server: HostileServer,
+) -> None:
+    timers = EagerTimers(jitter=0.999)
+    server.plan("watch", *[events(then="reset")] * 10, events())
+    async with informers_at(server, timers) as running:
+        await server.seen("watch", 11)
+        assert len(server.asked["list"]) == 2
+        assert running.notes.relists == ["no progress"]
+        assert 10 < sum(timers.slept) < 30
 
 
 async def test_watch_that_ends_at_once_each_time_is_no_hot_loop(server: HostileServer) -> None:
@@ -193,12 +205,24 @@ async def test_too_old_position_is_followed_at_once_by_a_list(server: HostileSer
         assert timers.slept == [0.0]
 
 
+async def test_history_lost_again_a_while_later_is_followed_by_a_list_at_once(server: HostileServer) -> None:
+    timers, live = EagerTimers(), Live()
+    server.plan("watch", live)
+    async with informers_at(server, timers) as running:
+        for count in range(1, 5):
+            await running.until(lambda count=count: running.notes.watches == count)  # type: ignore[misc]
+            timers.elapse(6)
+            live.put(too_old(), "end")
+        await server.seen("watch", 5)
+        assert timers.slept == [0.0] * 4
+
+
 async def test_position_that_is_too_old_again_and_again_is_no_hot_loop(server: HostileServer) -> None:
     timers = EagerTimers()
     server.plan("watch", events(too_old(), then="end"))
     async with informers_at(server, timers):
-        await server.seen("watch", 6)
-        assert timers.slept[:5] == [0.0, 0.8, 1.6, 3.2, 6.4]
+        await server.seen("watch", 10)
+        assert timers.slept[:9] == [0.0, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,9 @@ class Kind(Strategy):
         minor = context.version.minor
         struct = find(resource.group, resource.version, resource.kind, minor)
         if struct is None:
-            metadata = types_of(minor)["meta.v1.ObjectMeta"]
-            obj["metadata"], unknown = codec.decode(obj.get("metadata") or {}, metadata, minor)
+            partial = types_of(minor)["meta.v1.PartialObjectMetadata"]
+            read, unknown = codec.decode({"metadata": obj.get("metadata")}, partial, minor)
+            obj["metadata"] = read["metadata"]
             return unknown
         read, unknown = codec.decode(obj, struct, minor)
         obj.clear()

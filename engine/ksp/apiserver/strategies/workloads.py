@@ -23,7 +23,7 @@ class Workload(Kind):
         super().default(obj, context)
         template = obj["spec"].get("template")
         if template is not None:
-            default_pod_spec(template["spec"])
+            default_pod_spec(template["spec"], host_ports=context.version.host_ports_in_templates)
 
     def check(self, obj: Json, context: Context) -> list[Cause]:
         spec, version = obj["spec"], context.version

@@ -1,7 +1,8 @@
 """Plays, over the API, what a cluster has beside its scheduler: kubelets and controllers.
 
 A server without them leaves a new node NotReady and tainted, a bound pod Pending, a deleted pod Terminating and a
-budget without status. The actor mends that for what a test has made, and for nothing else, on any server."""
+budget without status. The actor mends that: for all there is on a server of ksp's own, for what a test has made on any
+other."""
 
 from __future__ import annotations
 
@@ -24,24 +25,27 @@ Json = dict[str, Any]
 
 
 class Actor:
-    """Watches the nodes that carry a label, and the pods and budgets of a namespace.
+    """Watches the nodes that match a label selector, and the pods and budgets of a namespace; "" stands for all.
 
-    `budgets` is the path of the version of poddisruptionbudgets that the server has, up to the namespace."""
+    `policy` is the path of the version of the policy group that the server has."""
 
-    def __init__(self, client: Client, namespace: str, node_selector: str, budgets: str) -> None:
+    def __init__(self, client: Client, policy: str, *, namespace: str = "", node_selector: str = "") -> None:
         self._client = client
-        self._namespace = namespace
+        self._within = f"/namespaces/{namespace}" if namespace else ""
         self._node_selector = node_selector
-        self._budgets = f"{budgets}/namespaces/{namespace}/poddisruptionbudgets"
-        self._pods: dict[str, Json] = {}
+        self._policy = policy
+        self._pods: dict[tuple[str, str], Json] = {}
 
     async def run(self) -> None:
         """Until cancelled."""
-        namespaced = f"/api/v1/namespaces/{self._namespace}/pods"
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow("/api/v1/nodes", self._node_selector, self._on_node))
-            tasks.create_task(self._follow(namespaced, "", self._on_pod))
-            tasks.create_task(self._follow(self._budgets, "", self._on_budget))
+            tasks.create_task(self._follow(f"/api/v1{self._within}/pods", "", self._on_pod))
+            tasks.create_task(self._follow(self._all_budgets, "", self._on_budget))
+
+    @property
+    def _all_budgets(self) -> str:
+        return f"{self._policy}{self._within}/poddisruptionbudgets"
 
     async def _follow(self, path: str, selector: str, react: Callable[[str, Json], Awaitable[None]]) -> None:
         """Lists and watches, and starts again when that ends, for whatever reason."""
@@ -79,12 +83,12 @@ class Actor:
             await self._patch(f"/api/v1/nodes/{name}", {"spec": {"taints": others or None}})
 
     async def _on_pod(self, verb: str, pod: Json) -> None:
-        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        namespace, name, uid = (pod["metadata"][key] for key in ("namespace", "name", "uid"))
         if verb == "DELETED":
-            self._pods.pop(name, None)
+            self._pods.pop((namespace, name), None)
         else:
-            self._pods[name] = pod
-        path = f"/api/v1/namespaces/{self._namespace}/pods/{name}"
+            self._pods[namespace, name] = pod
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         if verb != "DELETED" and pod["spec"].get("nodeName"):
             if pod["metadata"].get("deletionTimestamp"):
                 await self._delete(path, uid)
@@ -104,15 +108,17 @@ class Actor:
             await self._count(budget)
 
     async def _count_budgets(self) -> None:
-        answer = await self._client.request("GET", self._budgets)
+        answer = await self._client.request("GET", self._all_budgets)
         for budget in json.loads(answer.body).get("items") or ():
             await self._count(budget)
 
     async def _count(self, budget: Json) -> None:
         """The status that the controller writes, for budgets with plain numbers and `matchLabels`."""
         spec = budget["spec"]
+        namespace, name = budget["metadata"]["namespace"], budget["metadata"]["name"]
         wanted = (spec.get("selector") or {}).get("matchLabels") or {}
-        pods = [pod for pod in self._pods.values() if wanted.items() <= (pod["metadata"].get("labels") or {}).items()]
+        near = [pod for (where, _), pod in self._pods.items() if where == namespace]
+        pods = [pod for pod in near if wanted.items() <= (pod["metadata"].get("labels") or {}).items()]
         healthy = sum(_is_ready(pod) for pod in pods)
         desired = spec["minAvailable"] if "minAvailable" in spec else len(pods) - spec["maxUnavailable"]
         status = {
@@ -123,7 +129,8 @@ class Actor:
             "disruptionsAllowed": max(0, healthy - max(0, desired)),
         }
         if any(budget.get("status", {}).get(key) != value for key, value in status.items()):
-            await self._patch(f"{self._budgets}/{budget['metadata']['name']}/status", {"status": status})
+            path = f"{self._policy}/namespaces/{namespace}/poddisruptionbudgets/{name}/status"
+            await self._patch(path, {"status": status})
 
     # ---- requests
 
