@@ -199,7 +199,7 @@ class Client:
         began = self._timers.now()
         try:
             response = await connections.open(method, target, headers, body, allowed)
-        except KubeError:
+        except BaseException:  # also where the time has run out
             self._answered(method, None, self._timers.now() - began)
             raise
         self._answered(method, response.status, self._timers.now() - began)

@@ -5,6 +5,8 @@ The order is that of client-go's BuildConfigFromFlags, and then of kubectl:
 1. `--kubeconfig`, with `--master` in the place of its server; `--master` alone is that address without credentials;
 2. the service account of the pod, if there is one;
 3. the files of $KUBECONFIG, or ~/.kube/config.
+
+A kubeconfig's `proxy-url` goes before the environment's proxy.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Final
 from ksp.kube.aio_config import in_cluster_host
 from ksp.kube.cluster import Cluster, server_url
 from ksp.kube.credentials import User, token_in
+from ksp.kube.environment_proxy import proxy_for
 from ksp.kube.errors import ConfigError
 from ksp.kube.kubeconfig import cluster_of, read_kubeconfig
 from ksp.kube.tls import Pem, Trust
@@ -38,6 +41,11 @@ def load_cluster(
 
     ConfigError where it cannot be told. Certificates, tokens and plugins are tried by `Client`, when it is entered.
     """
+    cluster = _found(kubeconfig, master, environ, service_account)
+    return cluster if cluster.proxy is not None else replace(cluster, proxy=proxy_for(cluster.server, environ))
+
+
+def _found(kubeconfig: str | None, master: str | None, environ: Mapping[str, str], service_account: Path) -> Cluster:
     if kubeconfig:
         return _from_flags(Path(kubeconfig).expanduser(), master)
     if master:

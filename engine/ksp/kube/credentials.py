@@ -194,16 +194,18 @@ class Credentials:
     def _use(self, issued: Issued) -> None:
         """Makes a new grant if anything changed."""
         material = self._read(issued)
+        if material != self._material:
+            self._grant = self._granted(material)
+        self._material = material
         self._issued = issued
-        if material == self._material:
-            return
-        before = self._material
-        tls = self._grant.tls
+
+    def _granted(self, material: _Material) -> Grant:
+        """The TLS context stays the same object while the certificates are the same, and so do the connections."""
+        before, tls = self._material, self._grant.tls
         if before is None or (before.pair, before.authority) != (material.pair, material.authority):
             tls = None if self._trust is None else ssl_context(self._trust, material.authority, material.pair)
         given = () if material.authorization is None else (("Authorization", material.authorization),)
-        self._grant = Grant((*self._user.headers, *given), tls)
-        self._material = material
+        return Grant((*self._user.headers, *given), tls)
 
     def _read(self, issued: Issued) -> _Material:
         user = self._user

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from ksp.kube.cluster import Cluster
-from ksp.kube.credentials import User
-from ksp.kube.tls import Trust
 
 BOUND = 20.0
 """Real seconds that a test may take inside of a server."""
@@ -20,7 +18,7 @@ BOUND = 20.0
 
 @asynccontextmanager
 async def serving(
-    answer: Callable[[web.Request], Awaitable[web.StreamResponse]], tls: ssl.SSLContext | None = None
+    answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], tls: ssl.SSLContext | None = None
 ) -> AsyncGenerator[Cluster, None]:
     """An aiohttp server that answers every request with `answer`."""
     server = web.Server(answer)
@@ -34,6 +32,14 @@ async def serving(
             yield Cluster(f"{'http' if tls is None else 'https'}://127.0.0.1:{port}", "a test")
     finally:
         await runner.cleanup()
+
+
+async def who(request: web.BaseRequest) -> web.StreamResponse:
+    """Answers with the common name of the client's certificate."""
+    assert request.transport is not None
+    certificate = request.transport.get_extra_info("peercert") or {}
+    names = dict(pair for part in certificate.get("subject", ()) for pair in part)
+    return web.Response(text=names.get("commonName", "nobody"))
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,10 @@ class Wire:
 async def raw_server(
     talk: Callable[[Wire], Awaitable[None]], tls: ssl.SSLContext | None = None
 ) -> AsyncGenerator[Cluster, None]:
-    """A server that does with each connection what `talk` does, and then closes it."""
+    """A server that does with each connection what `talk` does, and then closes it.
+
+    What `talk` asserts is raised at the end.
+    """
     talks: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -107,12 +116,11 @@ async def raw_server(
         server.close()
         for task in talks:
             task.cancel()
-        await asyncio.gather(*talks, return_exceptions=True)
+        faults = await asyncio.gather(*talks, return_exceptions=True)
         await server.wait_closed()
-
-
-def with_user(cluster: Cluster, user: User, trust: Trust | None = None) -> Cluster:
-    return Cluster(cluster.server, cluster.origin, trust or cluster.trust, user)
+    for fault in faults:
+        if isinstance(fault, Exception):
+            raise fault
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

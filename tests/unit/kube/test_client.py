@@ -20,11 +20,11 @@ CHANGES = ["POST", "PUT", "PATCH", "DELETE"]
 type_of_answer = tuple[int, dict[str, str], bytes]
 
 
-def scripted(*answers: type_of_answer) -> tuple[list[str], Callable[[web.Request], Awaitable[web.StreamResponse]]]:
+def scripted(*answers: type_of_answer) -> tuple[list[str], Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]]:
     """The methods asked for so far, and a handler that gives these answers, the last one for ever."""
     asked: list[str] = []
 
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         await request.read()
         asked.append(request.method)
         status, headers, body = answers[min(len(asked), len(answers)) - 1]
@@ -292,8 +292,8 @@ async def test_a_cancelled_request_gives_up_its_connection() -> None:
         task = asyncio.create_task(client.request("GET", "/x"))
         await asked.wait()
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await asyncio.wait([task])
+        assert task.cancelled()
         await gone.wait()
 
 
@@ -421,7 +421,7 @@ async def test_requests_in_flight_are_bounded(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("ksp.kube.client.IN_FLIGHT", 3)
     now, most, full, go = 0, 0, asyncio.Event(), asyncio.Event()
 
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         nonlocal now, most
         now += 1
         most = max(most, now)

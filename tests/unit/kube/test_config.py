@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.unit.kube.certificates import Authority
+from tests.unit.kube.kubeconfigs import document, written
 
 from ksp.kube.client import Client
 from ksp.kube.cluster import Cluster, server_url
@@ -20,25 +20,6 @@ PEM = b"-----BEGIN CERTIFICATE-----\n"
 
 def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def document(
-    cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, name: str = "c"
-) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": name,
-        "contexts": [{"name": name, "context": {"cluster": "k", "user": "u"}}],
-        "clusters": [{"name": "k", "cluster": {"server": "https://k.example:6443", **(cluster or {})}}],
-        "users": [{"name": "u", "user": {"token": "abc"} if user is None else user}],
-    }
-
-
-def written(path: Path, content: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
-    return path
 
 
 @pytest.fixture
@@ -195,7 +176,7 @@ def test_addresses(text: str, encrypted: bool, url: str) -> None:
     ["", "ftp://k", "https://", "https://k:99999", "https://k:x", "https://k?a", "https://k#a", "https://k k", "ä"],
 )
 def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(ConfigError, match="--master .* is not an address like"):
+    with pytest.raises(ConfigError, match=r"--master .* is not an address like"):
         server_url(text, "--master", encrypted=False)
 
 
