@@ -1,51 +1,63 @@
 """How far ksp agrees with recorded decisions: `python -m tests.golden.agreement [FILE]`, or `make parity FILE=...`.
 
-Prints the agreement by family and field, and the first case that differs in each of them, both sides. Exits 1 if any
-case differs in a family that ksp claims to know. Without a file it takes the sample in this folder.
+Prints the agreement by family and field, and of each kind of difference how many cases have it, and the first of them
+with both sides. Exits 1 if any case differs in a family that ksp claims to know. Without a file it takes the sample in
+this folder.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, Difference, cases, compared, differences, evaluator
+from tests.golden.findings import Finding, findings
+from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, cases, compared, evaluator
 
 from ksp.sim.cases import Evaluator
 
 
 @dataclass(slots=True)
 class Agreement:
-    """Counts of cases by family and field: those compared, and those that differ, with the first of them."""
+    """Counts of cases: by family, by family and field those compared and those that differ; of those in families that
+    ksp claims to know, by kind of difference the first, and how many there are in each family."""
 
     compared: Counter[tuple[str, str]] = field(default_factory=Counter)
     differing: Counter[tuple[str, str]] = field(default_factory=Counter)
-    first: dict[tuple[str, str], Difference] = field(default_factory=dict)
     cases: Counter[str] = field(default_factory=Counter)
+    first: dict[str, Finding] = field(default_factory=dict)
+    kinds: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def add(self, case: Case, found: Iterable[Difference]) -> None:
-        family = case["family"]
+    def add(self, case: Case, got: Mapping[str, Any]) -> None:
+        family, want = case["family"], case["expected"]
         self.cases[family] += 1
         self.compared.update((family, name) for name in compared(case))
-        for difference in found:
-            self.differing[family, difference.field] += 1
-            self.first.setdefault((family, difference.field), difference)
-
-    @property
-    def broken(self) -> list[Difference]:
-        """The first differences in families that ksp claims to know."""
-        return [difference for (family, _), difference in self.first.items() if family not in NOT_YET]
+        self.differing.update((family, name) for name in compared(case) if got[name] != want[name])
+        for finding in findings(case, got) if family not in NOT_YET else ():
+            self.first.setdefault(finding.kind, finding)
+            self.kinds.setdefault(finding.kind, Counter())[family] += 1
 
 
 def measure(recorded: Iterable[Case], decide: Evaluator) -> Agreement:
     """Decides every case, and compares."""
     agreement = Agreement()
     for case in recorded:
-        agreement.add(case, differences(case, decide.evaluate(case)))
+        agreement.add(case, decide.evaluate(case))
     return agreement
+
+
+def differences(agreement: Agreement) -> list[str]:
+    """Of each kind how many cases have it, and the first of them; the most frequent kind first."""
+    by_number = sorted(agreement.kinds.items(), key=lambda item: (-item[1].total(), item[0]))
+    return [f"{_counted(kind, families)}\n{agreement.first[kind]}" for kind, families in by_number]
+
+
+def _counted(kind: str, families: Counter[str]) -> str:
+    where = ", ".join(f"{family} {count}" for family, count in sorted(families.items(), key=lambda f: (-f[1], f[0])))
+    return f"{kind}: {families.total()} {'case' if families.total() == 1 else 'cases'} ({where})"
 
 
 def table(agreement: Agreement) -> str:
@@ -77,9 +89,10 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"make parity FILE=...: {path} is not a file\n")
         return 2
     agreement = measure(cases(path), evaluator())
-    counted = f"{agreement.cases.total()} cases, {len(agreement.broken)} kinds of differences"
-    sys.stdout.write("\n\n".join([table(agreement), *map(str, agreement.broken), counted]) + "\n")
-    return 1 if agreement.broken else 0
+    found = differences(agreement)
+    counted = f"{agreement.cases.total()} cases, {len(found)} kinds of differences"
+    sys.stdout.write("\n\n".join([table(agreement), *found, counted]) + "\n")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

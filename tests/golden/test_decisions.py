@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.golden.agreement import differences as shown_differences
 from tests.golden.agreement import main, measure, table
+from tests.golden.findings import findings
 from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, cases, differences, evaluator
 
 from ksp.sim.cases import Evaluator
@@ -98,8 +100,36 @@ def test_agreement_counts_what_differs() -> None:
     case = sampled()[0]
     agreement = measure([case, altered(case)], decide())
     assert agreement.differing == {(case["family"], "filters"): 1}
-    assert len(agreement.broken) == 1
     assert "50.00" in table(agreement)
+
+
+def test_a_kind_of_difference_is_shown_once_with_its_first_case_side_by_side() -> None:
+    case = sampled()[0]
+    (shown,) = shown_differences(measure([case, altered(case), {**altered(case), "family": "other"}], decide()))
+    title, first, got, want = shown.splitlines()
+    assert title == f"filters: NodeResourcesFit, not NodeName: 2 cases (other 1, {case['family']} 1)"
+    assert first == f"  first in {case['id']}, node {min(case['expected']['filters'])}"
+    assert got == "    got  Unschedulable by NodeResourcesFit: Insufficient cpu"
+    assert want == "    want Unschedulable by NodeName: x"
+
+
+def test_differences_that_follow_from_others_are_not_shown() -> None:
+    case = next(case for case in sampled() if case["expected"]["total"])
+    got = decide().evaluate(case)
+    node = min(got["total"])
+    wrong = {**got, "scores": {**got["scores"], "ImageLocality": {**got["scores"]["ImageLocality"], node: 7}}}
+    (finding,) = findings(case, {**wrong, "total": {**got["total"], node: 7}})
+    assert (finding.kind, finding.entry, finding.got) == ("scores: ImageLocality", node, "7")
+    (alone,) = findings(case, {**got, "total": {**got["total"], node: 7}})
+    assert (alone.kind, alone.entry, alone.want) == ("total", node, str(case["expected"]["total"][node]))
+
+
+def test_of_lists_only_what_differs_is_shown() -> None:
+    case = next(case for case in sampled() if len(case["expected"]["feasible"]) > 2 and not case["expected"]["error"])
+    first, *others = case["expected"]["feasible"]
+    (finding,) = findings(case, {**decide().evaluate(case), "feasible": others})
+    assert (finding.kind, finding.got) == ("feasible", f"{len(others)} entries")
+    assert finding.want == f"{len(others) + 1} entries, {first} only here"
 
 
 def test_scores_of_a_failed_attempt_are_not_compared() -> None:

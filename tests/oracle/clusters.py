@@ -35,6 +35,8 @@ ZONES = ("a", "b", "")
 APPS = ("web", "db")
 IMAGES = ("web", "web:1", "repo/db", "repo:5000/db")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule", "")
+CONDITIONS = ("Ready", "NetworkUnavailable", "MemoryPressure", "DiskPressure", "PIDPressure")
+LIMITS = (("cpu", "1"), ("cpu", "9"), ("memory", "200Mi"), ("memory", "0"))
 TOPOLOGIES = (ZONE, HOSTNAME, "disk", "app")
 CLAIMS = ("c0", "c1")
 VOLUMES = ("v0", "v1")
@@ -119,8 +121,16 @@ class ClusterMaker:
         return {
             "metadata": {"name": name, "labels": labels, "annotations": {AVOID: AVOIDED} if choose.chance(10) else {}},
             "spec": {"unschedulable": choose.chance(15), "taints": choose.some(2, self.taint, 60)},
-            "status": {"allocatable": self.allocatable(), "images": choose.some(2, self.image, 50)},
+            "status": {
+                "allocatable": self.allocatable(),
+                "images": choose.some(2, self.image, 50),
+                "conditions": choose.some(2, self.condition, 50),
+            },
         }
+
+    def condition(self) -> Json:
+        choose = self.choose
+        return {"type": choose.pick(CONDITIONS), "status": choose.pick(("True", "False", "Unknown"))}
 
     def taint(self) -> Json:
         choose = self.choose
@@ -158,6 +168,7 @@ class ClusterMaker:
             "topologySpreadConstraints": lambda: choose.some(2, self.constraint, 0),
             "volumes": lambda: choose.some(2, self.volume, 0),
             "overhead": lambda: {"cpu": choose.pick(("250m", "3"))},
+            "initContainers": lambda: [self.container()],
         }
         for name, make in optional.items():
             if choose.chance(35 if name in ("tolerations", "affinity", "topologySpreadConstraints") else 15):
@@ -184,7 +195,8 @@ class ClusterMaker:
         for name, amounts in (("cpu", ("100m", "2", 0)), ("memory", ("100Mi", "9Gi")), ("example.com/gpu", (1, "3"))):
             if choose.chance(10 if "/" in name else 45):
                 requests[name] = choose.pick(amounts)
-        made: Json = {"name": "c", "image": choose.pick(IMAGES), "resources": {"requests": requests}}
+        limits = dict([choose.pick(LIMITS)]) if choose.chance(25) else {}
+        made: Json = {"name": "c", "image": choose.pick(IMAGES), "resources": {"requests": requests, "limits": limits}}
         if choose.chance(25):
             made["ports"] = [self.port()]
         return made

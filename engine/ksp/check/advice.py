@@ -55,7 +55,8 @@ def _lets(statements: tuple[Statement, ...]) -> Iterator[Let]:
 
 
 def _could_be_prefilter(report: Report, statement: Statement) -> None:
-    if isinstance(statement, Deny) and stage_of(statement.condition) < Stage.NODE:
+    read = (statement.condition, *statement.reasons) if isinstance(statement, Deny) else ()
+    if read and all(stage_of(expr) < Stage.NODE for expr in read):
         cautions.could_be_prefilter(report, statement.span)
 
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksp.check import mistakes, resources, schema
 from ksp.check.elsewhere import paths_below
+from ksp.check.reasons import denials, fixed_parts
 from ksp.check.report import Report
 from ksp.check.typed import (
-    Collect,
-    Constant,
-    Deny,
     Expect,
-    Expr,
-    For,
     Provider,
     Rule,
-    Statement,
     Test,
     TestObject,
-    Text,
 )
 from ksp.check.types import INT, RESOURCES, STRING, List, Map, Struct, Type
 from ksp.model.decode import KINDS as API
@@ -235,7 +229,7 @@ class Tests:
         rules = (
             [rule] if rule is not None else [use.rule for use in provider.predicates] if provider is not None else []
         )
-        patterns = [_pattern(each) for made in rules for each in _reasons((*made.before, *made.body))]
+        patterns = [fixed_parts(each) for made in rules for denial in denials(made) for each in denial.reasons]
         if not any(_said(pattern, reason) for pattern in patterns):
             mistakes.never_said(self.report, span, name, ["…".join(pattern) for pattern in patterns])
 
@@ -247,28 +241,6 @@ class Tests:
             mistakes.bad_expectation(self.report, node.score.span, "a score is a number from 0 to 100", "not that")
             return 0
         return value
-
-
-def _reasons(statements: Iterable[Statement]) -> Iterator[Expr]:
-    """The reasons of every `deny` of the statements."""
-    for statement in statements:
-        if isinstance(statement, Deny):
-            yield from statement.reasons
-        elif isinstance(statement, For | Collect):
-            yield from _reasons(statement.body)
-
-
-def _pattern(reason: Expr) -> list[str]:
-    """The fixed parts of a reason; any text can stand between two of them."""
-    if isinstance(reason, Constant):
-        return [str(reason.value)]
-    parts = [""]
-    for part in reason.parts if isinstance(reason, Text) else ():
-        if isinstance(part, str):
-            parts[-1] += part
-        else:
-            parts.append("")
-    return parts
 
 
 def _said(pattern: list[str], text: str) -> bool:

@@ -145,7 +145,7 @@ class Rules:
                 mistakes.no_type_known(self.report, node.value.span, f"`{node.name}`")
         if not limits.fits(self.report, node.name, node.name_span, value):
             value = Constant(node.value.span, type, 0)
-        return Binding(node.name, kind, type, node.name_span, stage_of(value), value)
+        return Binding(node.name, kind, type, node.name_span, stage_of(value), value, doc=node.doc)
 
     def _let(self, node: tree.Let, scope: Scope) -> Binding:
         binding = self._valued(node, scope, Kind.LET)

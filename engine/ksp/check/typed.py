@@ -45,7 +45,8 @@ class Kind(IntEnum):
 class Binding:
     """A name that stands for something; the same name elsewhere is another binding.
 
-    `stage` is that of the value; `value` what a const or let stands for; `view` what a view's name stands for.
+    `stage` is that of the value; `value` what a const or let stands for, `doc` the comment above it; `view` what the
+    name of a view stands for.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Binding:
     stage: Stage
     value: Expr | None = None
     view: View | None = None
+    doc: str = ""
 
 
 # ---- expressions

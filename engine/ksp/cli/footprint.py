@@ -45,7 +45,7 @@ def footprint(file: str, name: str | None, imported: bool, output_format: str) -
     and one node grows, views made from nothing included. `ksp:default.ksp` names a file of the shipped library.
     """
     rules = chosen_rules(sound_policy(file).module, name, imported=imported)
-    reads = [Read(rule, footprint_of(rule), show_cost(Analysis(Report()).rule(rule))) for rule in rules]
+    reads = [read_of(rule) for rule in rules]
     if output_format == "json":
         click.echo(json.dumps({"file": file, "rules": [_object(each) for each in reads]}, indent=2))
         return
@@ -54,6 +54,11 @@ def footprint(file: str, name: str | None, imported: bool, output_format: str) -
         return
     color, columns = is_colored(sys.stdout), width(sys.stdout)
     click.echo("\n\n".join("\n".join(_lines(each, columns, color=color)) for each in reads))
+
+
+def read_of(rule: Rule) -> Read:
+    """What a checked rule reads, and its cost."""
+    return Read(rule, footprint_of(rule), show_cost(Analysis(Report()).rule(rule)))
 
 
 def _object(read: Read) -> dict[str, object]:

@@ -27,6 +27,7 @@ COMMANDS = {
     "apiserver": Entry("ksp.cli.apiserver:apiserver", "Serve a Kubernetes API from memory, to try things on."),
     "footprint": Entry("ksp.cli.footprint:footprint", "Show what rules read, and which events can help a pod."),
     "compile": Entry("ksp.cli.compile:compile_", "Show the functions that rules are compiled to."),
+    "doc": Entry("ksp.cli.doc:doc", "Write a reference of policies, as Markdown."),
     "evaluate": Entry("ksp.cli.evaluate:evaluate", "Answer recorded cases, for comparison with kube-scheduler."),
     "rule": Entry("ksp.cli.rule:rule", "Explain a diagnostic by its code."),
 }

@@ -23,6 +23,8 @@ from ksp.source.reading import read_source
 from ksp.source.render import in_order, render_text
 from ksp.source.text import Source, Span
 
+TESTS = ".test.ksp"  # how the names of files end that hold only tests
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyFile:
