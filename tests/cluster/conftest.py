@@ -18,19 +18,25 @@ from tests.cluster.policies import default_policy
 from tests.cluster.servers import Server
 from tests.cluster.view import Cluster
 
-from ksp.kube.client import Client
-from ksp.kube.config import load_cluster
+from ksp.kube.auth.config import load_cluster
 from ksp.kube.errors import ApiError
+from ksp.kube.http.client import Client
 from ksp.runtime.app import App, running
 from ksp.runtime.options import Options
 from ksp.sim.actor import Actor
 
 Scheduling = Callable[..., AbstractAsyncContextManager[App]]
+GOODBYE = 0.3
+"""Seconds in which a TLS connection that was given up ends in order. Nothing tells when it has, and a loop that ends
+before leaves a socket open, which pytest takes for a failure."""
+_ON_ONE_WORKER = pytest.mark.xdist_group("kube-apiserver")
+"""So that the server is started once."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server_kind" in metafunc.fixturenames:
-        metafunc.parametrize("server_kind", servers.kinds(), scope="session")
+        kinds = [pytest.param(kind, marks=_ON_ONE_WORKER if kind == "binaries" else ()) for kind in servers.kinds()]
+        metafunc.parametrize("server_kind", kinds, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +56,7 @@ async def server(server_kind: str, started: Server | None, tmp_path: Path) -> As
     """A running API server."""
     if started is not None:
         yield started
+        await asyncio.sleep(GOODBYE)
         return
     async with servers.embedded(server_kind, tmp_path) as embedded:
         yield embedded
@@ -68,7 +75,7 @@ async def cluster(client: Client) -> AsyncIterator[Cluster]:
     version = json.loads((await client.request("GET", "/version")).body)
     minor = int(re.sub(r"\D.*", "", version["minor"]))
     view = Cluster(client, secrets.token_hex(4), minor, await _policy_group(client))
-    await view.send("POST", "/api/v1/namespaces", {"metadata": {"name": view.namespace}})
+    await view.make_namespace()
     actor = asyncio.create_task(
         Actor(client, view.budgets, namespace=view.namespace, node_selector=view.selector).run()
     )

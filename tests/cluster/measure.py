@@ -24,8 +24,8 @@ from tests.cluster.relay import Relay
 from tests.cluster.view import Cluster
 
 from ksp.apiserver import ApiServer
-from ksp.kube.client import Client
-from ksp.kube.config import load_cluster
+from ksp.kube.auth.config import load_cluster
+from ksp.kube.http.client import Client
 from ksp.runtime.app import App, running
 from ksp.runtime.options import Options
 from ksp.sim.actor import Actor
@@ -46,7 +46,7 @@ async def _scene(folder: Path, inactivity: float) -> AsyncIterator[tuple[Relay, 
         kubeconfig["clusters"][0]["cluster"]["server"] = f"http://127.0.0.1:{relay.port}"
         relayed.write_text(json.dumps(kubeconfig))
         cluster = Cluster(client, "measure", 36, "/apis/policy/v1")
-        await cluster.send("POST", "/api/v1/namespaces", {"metadata": {"name": cluster.namespace}})
+        await cluster.make_namespace()
         actor = asyncio.create_task(
             Actor(client, cluster.budgets, namespace=cluster.namespace, node_selector=cluster.selector).run()
         )

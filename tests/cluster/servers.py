@@ -18,17 +18,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import trustme
 
 from ksp.apiserver.server import ApiServer
-from ksp.kube.client import Client
-from ksp.kube.config import load_cluster
+from ksp.kube.auth.config import load_cluster
 from ksp.kube.errors import KubeError
+from ksp.kube.http.client import Client
 
 GIVEN = "KSP_TEST_KUBECONFIG"
 ASSETS = "KUBEBUILDER_ASSETS"
 EMULATED = ("1.19", "1.36")
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds in which a server that starts has to answer."""
+WORDS = 2000
+"""Characters of a log that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +89,16 @@ def binaries(folder: Path) -> Iterator[Server]:
 
 
 def _apiserver(assets: Path, folder: Path, store: int, port: int) -> list[str | Path]:
-    """The command line, for 1.19 as for current releases."""
+    """The command line, for 1.19 as for current releases. Without an address to advertise the server looks for one, and
+    ends where the machine has no default route."""
     key, certificates = folder / "service-accounts.key", folder / "certificates"
-    subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
+    trustme.CA(key_type=trustme.KeyType.RSA).private_key_pem.write_to_path(key)
     tokens = folder / "tokens.csv"
     tokens.write_text('test-token,tester,1,"system:masters"\n')
     command: list[str | Path] = [
         assets / "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{store}", f"--cert-dir={certificates}",
-        "--bind-address=127.0.0.1", f"--secure-port={port}", f"--token-auth-file={tokens}",
+        "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={port}",
+        f"--token-auth-file={tokens}",
         "--authorization-mode=RBAC", "--anonymous-auth=false", "--service-cluster-ip-range=10.0.0.0/16",
         "--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none",
         f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
@@ -124,21 +129,27 @@ def _process(command: list[str | Path], log: Path) -> Iterator[subprocess.Popen[
         finally:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(5)  # kube-apiserver lets watches go on for a minute
             except subprocess.TimeoutExpired:
                 process.kill()
 
 
 async def _answers(process: subprocess.Popen[bytes], kubeconfig: Path, log: Path) -> None:
     """Waits until the server says that it is ready."""
-    cluster = load_cluster(str(kubeconfig), None, {})
-    async with asyncio.timeout(PATIENCE), Client(cluster, qps=0) as client:
-        while process.poll() is None:
-            with contextlib.suppress(KubeError):
-                await client.request("GET", "/readyz", retry=False)
-                return
-            await asyncio.sleep(0.2)
-    pytest.fail(f"kube-apiserver ended; see {log}")
+    cluster, why = load_cluster(str(kubeconfig), None, {}), ""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE), Client(cluster, qps=0) as client:
+            while process.poll() is None:
+                try:
+                    await client.request("GET", "/readyz", retry=False)
+                except KubeError as error:
+                    why = str(error)
+                else:
+                    return
+                await asyncio.sleep(0.2)
+    how = f"does not get ready ({why})" if process.poll() is None else "ended"
+    said = log.read_text(errors="replace")[-WORDS:]  # noqa: ASYNC240 - nothing else runs
+    pytest.fail(f"kube-apiserver {how}; {log} ends with:\n{said}")
 
 
 def _free_port() -> int:

@@ -18,10 +18,14 @@ async def test_a_bound_pod_runs_and_a_deleted_one_goes(cluster: Cluster, schedul
 async def test_a_budget_gets_its_status(cluster: Cluster, scheduling: Scheduling) -> None:
     await cluster.node("a")
     path = f"{cluster.budgets}/namespaces/{cluster.namespace}/poddisruptionbudgets"
-    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
-    await cluster.send("POST", path, {"metadata": {"name": "keep"}, "spec": spec})
+    selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "api"]}]}
+    for name, spec in (("keep", {"minAvailable": "50%"}), ("spare", {"maxUnavailable": 1})):
+        await cluster.send("POST", path, {"metadata": {"name": name}, "spec": spec | {"selector": selector}})
     async with scheduling():
         await cluster.pod("web")
-        await cluster.until(path, "keep", lambda budget: budget["status"].get("currentHealthy") == 1)
-    budget = await cluster.send("GET", f"{path}/keep")
-    assert budget["status"]["disruptionsAllowed"] == 0
+        await cluster.pod("other")
+        for name, allowed in (("keep", 0), ("spare", 1)):
+            status = (await cluster.until(path, name, lambda budget: budget["status"].get("currentHealthy") == 1))[
+                "status"
+            ]
+            assert (status["expectedPods"], status["disruptionsAllowed"]) == (1, allowed)

@@ -39,7 +39,8 @@ def through(relay: Relay, own: ApiServer, cluster: Cluster, folder: Path, *, ina
     file = folder / "relayed"
     file.write_text(json.dumps(kubeconfig))
     policy = default_policy(cluster.scheduler)
-    return App(Options(policy, str(file), port=None, seed=1, watch_inactivity=inactivity))
+    options = Options(policy, str(file), port=None, seed=1, watch_inactivity=inactivity, flush_seconds=0.1)
+    return App(options)
 
 
 async def test_watches_resume_after_a_reset(relay: Relay, own: ApiServer, cluster: Cluster, tmp_path: Path) -> None:

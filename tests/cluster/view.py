@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ksp.kube.client import Client
 from ksp.kube.errors import ApiError
+from ksp.kube.http.client import Client
 
 Json = dict[str, Any]
 LABEL = "ksp.test/of"
@@ -42,6 +43,17 @@ class Cluster:
 
     # ---- making
 
+    async def make_namespace(self) -> None:
+        """The test's own, with the service account that pods need where that admission is on. The controller that
+        makes it may be late, or not there at all."""
+        await self.send("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        try:
+            path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
+            await self.send("POST", path, {"metadata": {"name": "default"}})
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
     async def node(self, name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", **labels: str) -> str:
         """A node that the actor makes ready; its name in the cluster. Returns when it is."""
         full = f"{self.token}-{name}"
@@ -59,6 +71,7 @@ class Cluster:
         """A pod that only the test's own nodes can take, as the server made it."""
         wanted = {
             "schedulerName": self.scheduler if scheduler is None else scheduler,
+            "automountServiceAccountToken": False,  # there may be nobody who makes tokens
             "terminationGracePeriodSeconds": 0,
             "nodeSelector": {LABEL: self.token},
             "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}],
@@ -90,13 +103,14 @@ class Cluster:
         try:
             async with asyncio.timeout(PATIENCE):
                 while True:
-                    async for seen in self._states(path, name):
-                        if holds(seen):
-                            return seen
+                    async with contextlib.aclosing(self._states(path, name)) as states:
+                        async for seen in states:
+                            if holds(seen):
+                                return seen
         except TimeoutError:
             raise AssertionError(f"{path}/{name} never came to be so; it is {json.dumps(seen)}") from None
 
-    async def _states(self, path: str, name: str) -> Any:
+    async def _states(self, path: str, name: str) -> AsyncGenerator[Json, None]:
         """What the object is and becomes, until its watch ends."""
         query = {"fieldSelector": f"metadata.name={name}"}
         listed = json.loads((await self.client.request("GET", path, query=query)).body)

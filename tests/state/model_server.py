@@ -77,7 +77,7 @@ class ModelServer:
         self._cut, self._cut_after = how, len(self._history)
         self._wake()
 
-    # --- ksp.kube.reader.Reader --------------------------------------------------------------------------------------
+    # --- ksp.kube.http.reader.Reader ---------------------------------------------------------------------------------
 
     async def request(
         self,

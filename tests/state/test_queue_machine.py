@@ -237,7 +237,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(fixed=rule_names)
     def move(self, fixed: frozenset[str]) -> None:
-        moved = self.queue.move(lambda queued: bool(queued.unschedulable_by & fixed), self.now)
+        moved = self.queue.move(lambda denied_by: bool(denied_by & fixed), self.now)
         assert moved == self.naive.move(lambda denied_by: bool(denied_by & fixed), self.now)
 
     @rule()

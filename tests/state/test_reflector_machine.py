@@ -13,9 +13,9 @@ from tests.unit.kube.eager_timers import EagerTimers
 from tests.unit.kube.recorder import Recorder
 from tests.unit.kube.running import Notes
 
-from ksp.kube.reflector import ReflectorSettings
-from ksp.kube.resources import Object, key_of
-from ksp.kube.shared_informers import SharedInformers
+from ksp.kube.watch.reflector import ReflectorSettings
+from ksp.kube.watch.resources import Object, key_of
+from ksp.kube.watch.shared_informers import SharedInformers
 
 NAMES = st.sampled_from("abcdefg")
 CUTS: st.SearchStrategy[Cut] = st.sampled_from(

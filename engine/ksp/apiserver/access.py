@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ksp.apiserver.routing import Target
+from ksp.apiserver.http.routing import Target
 from ksp.apiserver.status import ApiStatusError, failure, unauthorized
 from ksp.apiserver.strategy import User
 
 MASTERS: Final = "system:masters"
 AUTHENTICATED: Final = "system:authenticated"
-ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
 
 
 @dataclass(frozen=True, slots=True)

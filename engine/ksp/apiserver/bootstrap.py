@@ -3,6 +3,7 @@
 from typing import Final
 
 from ksp.apiserver.clock import RandomDice
+from ksp.apiserver.codec.go_times import write_time
 from ksp.apiserver.state import State
 from ksp.apiserver.strategy import Json
 
@@ -36,8 +37,7 @@ def fill(state: State) -> None:
 
 def _metadata(name: str, state: State, **more: object) -> Json:
     dice: RandomDice = state.dice
-    time = state.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"name": name, **more, "uid": dice.uid(), "creationTimestamp": time}
+    return {"name": name, **more, "uid": dice.uid(), "creationTimestamp": write_time(state.clock.now())}
 
 
 def _namespace(name: str, state: State) -> Json:
@@ -76,7 +76,7 @@ def _service(state: State) -> Json:
         "type": "ClusterIP",
         "sessionAffinity": "None",
     }
-    if state.version.service_families:
+    if state.version.dual_stack:
         spec |= {
             "clusterIPs": ["10.0.0.1"],
             "ipFamilies": ["IPv4"],

@@ -4,17 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ksp.apiserver import bodies, deletion, discovery, eviction, handlers, lists, pod_subresources, reviews
 from ksp.apiserver.access import Access
-from ksp.apiserver.negotiation import negotiate
-from ksp.apiserver.routing import Target, is_true, parse
+from ksp.apiserver.handlers import binding, deletion, eviction, lists, reviews, writes
+from ksp.apiserver.handlers.watches import Watch, open_watch
+from ksp.apiserver.http import bodies, discovery
+from ksp.apiserver.http.negotiation import negotiate
+from ksp.apiserver.http.routing import Target, is_true, parse
 from ksp.apiserver.state import Answer, Call, State
 from ksp.apiserver.status import method_not_allowed, plain_error
-from ksp.apiserver.watches import Watch, open_watch
 
 FORMED: Final = frozenset({"status", "finalize"})
 """Subresources that have the form of their object."""
 
+WARNINGS_LIMIT: Final = 4 * 1024
+"""Characters of all warnings of an answer."""
 
 _OF_COLLECTIONS: Final = frozenset({"create", "list", "deletecollection"})
 
@@ -60,8 +63,16 @@ async def dispatch(state: State, access: Access, request: Request, address: str,
 
 
 def warning_headers(warnings: list[str]) -> list[tuple[str, str]]:
-    """Each once, as RFC 7234 has it."""
-    return [("Warning", f'299 - "{_quoted(text)}"') for text in dict.fromkeys(warnings)]
+    """Each once, as RFC 7234 has it. Those with control characters are not sent, nor those beyond the limit."""
+    found: list[tuple[str, str]] = []
+    room = WARNINGS_LIMIT
+    for text in dict.fromkeys(warnings):
+        room -= len(text)
+        if room < 0:
+            break
+        if text.isprintable():
+            found.append(("Warning", f'299 - "{_quoted(text)}"'))
+    return found
 
 
 def _quoted(text: str) -> str:
@@ -78,6 +89,8 @@ def _allowed(state: State, target: Target) -> bool:
     """Whether the path takes the method."""
     resource = target.resource
     assert resource is not None
+    if target.watch and target.method != "GET":
+        return False
     if target.subresource:
         allowed = state.catalogue.subresource_verbs[
             (resource.group, resource.version, resource.plural, target.subresource)
@@ -100,15 +113,15 @@ async def _handle(call: Call, access: Access) -> Answer:
         case "create" if resource.id == "bindings":
             return _bind(call, "")
         case "create":
-            return handlers.create(call)
+            return writes.create(call)
         case "get":
             return await lists.get(call)
         case "list":
             return await lists.list_all(call)
         case "update":
-            return handlers.update(call)
+            return writes.update(call)
         case "patch":
-            return handlers.patch_object(call)
+            return writes.patch_object(call)
         case "delete":
             return deletion.delete_one(call)
         case _:
@@ -128,7 +141,7 @@ def _subresource(call: Call) -> Answer:
 
 def _bind(call: Call, name: str) -> Answer:
     body = bodies.read(call, call.resource, kind="Binding", api_version="v1")
-    code, status = pod_subresources.bind(name, body, call.context(dry_run=handlers.is_dry(call, "CreateOptions")))
+    code, status = binding.bind(name, body, call.context(dry_run=writes.is_dry(call, "CreateOptions")))
     return Answer(code, status)
 
 
@@ -136,6 +149,6 @@ def eviction_answer(call: Call) -> Answer:
     code, status = eviction.evict(
         call.target.name,
         bodies.read_eviction(call),
-        call.context(dry_run=handlers.is_dry(call, "CreateOptions")),
+        call.context(dry_run=writes.is_dry(call, "CreateOptions")),
     )
     return Answer(code, status)

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from ksp.apiserver.access import MASTERS
+from ksp.apiserver.codec.go_times import write_time
+from ksp.apiserver.http.bodies import parse_json
 from ksp.apiserver.state import State
 from ksp.apiserver.status import bad_request, invalid
 from ksp.apiserver.strategies import strategy_of
@@ -19,9 +21,20 @@ def load(state: State, objects: Iterable[Json]) -> int:
     """Defaults and checks them, keeps their status. Namespaces that are missing are made. Raises ApiStatusError."""
     count = 0
     for obj in objects:
-        _load(state, msgspec.json.decode(msgspec.json.encode(obj)))
+        _load(state, _copy(obj))
         count += 1
     return count
+
+
+def _copy(obj: Json) -> Json:
+    """As it would come over the wire. Raises 400 for what JSON has no form for, and for what is nested too deep."""
+    try:
+        found = parse_json(msgspec.json.encode(obj))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise bad_request(f"not an object of the API: {error}") from None
+    if not isinstance(found, dict):
+        raise bad_request("not an object of the API")
+    return found
 
 
 def _load(state: State, obj: Json) -> None:
@@ -29,10 +42,15 @@ def _load(state: State, obj: Json) -> None:
     resource = state.catalogue.kinds.get((api_version, kind))
     if resource is None:
         raise bad_request(f'no kind "{kind}" in version "{api_version}" is served')
-    meta = obj.setdefault("metadata", {})
-    if resource.namespaced:
-        meta.setdefault("namespace", "default")
-        _ensure_namespace(state, meta["namespace"])
+    if not {"create", "get"} <= resource.verbs:
+        raise bad_request(f"a {kind} is not kept")
+    meta = obj.get("metadata")
+    if not isinstance(meta, dict):
+        raise bad_request("metadata is missing, or not an object")
+    if not resource.namespaced:
+        meta.pop("namespace", None)
+    elif not meta.get("namespace"):
+        meta["namespace"] = "default"
     strategy = strategy_of(resource)
     context = Context(
         version=state.version,
@@ -41,7 +59,7 @@ def _load(state: State, obj: Json) -> None:
         user=User("system:admin", (MASTERS,)),
         objects=state.store,
         dice=state.dice,
-        namespace=meta.get("namespace", ""),
+        namespace=str(meta.get("namespace", "")),
         name=str(meta.get("name", "")),
         loading=True,
     )
@@ -49,6 +67,8 @@ def _load(state: State, obj: Json) -> None:
         strategy.decode(obj, context)
     except DecodeError as error:
         raise bad_request(str(error)) from error
+    if resource.namespaced:
+        _ensure_namespace(state, obj["metadata"]["namespace"])
     status = obj.get("status")
     obj = strategy.to_storage(obj)
     stored = state.catalogue.stored[resource.storage_id]
@@ -58,9 +78,9 @@ def _load(state: State, obj: Json) -> None:
     for name in ("managedFields", "selfLink"):
         meta.pop(name, None)
     meta["uid"] = meta.get("uid") or state.dice.uid()
-    meta["creationTimestamp"] = meta.get("creationTimestamp") or state.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    meta["creationTimestamp"] = meta.get("creationTimestamp") or write_time(state.clock.now())
     strategy.prepare_for_create(obj, context)
-    if status:
+    if isinstance(status, dict) and status:
         obj["status"] = {**(obj.get("status") or {}), **status}
     causes = strategy.validate_create(obj, context)
     if causes:

@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import socket
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -15,18 +16,19 @@ import trustme
 import yaml
 from aiohttp import web
 
-from ksp.apiserver import bodies, bootstrap, loading
+from ksp.apiserver import bootstrap, loading
 from ksp.apiserver.access import AUTHENTICATED, MASTERS, Access
-from ksp.apiserver.clock import Clock, RandomDice, SystemClock
+from ksp.apiserver.clock import Clock, RandomDice, SystemClock, sleep
 from ksp.apiserver.dispatch import Request, dispatch, warning_headers
-from ksp.apiserver.negotiation import clauses
+from ksp.apiserver.handlers.watches import Watch
+from ksp.apiserver.http import bodies
+from ksp.apiserver.http.negotiation import clauses
 from ksp.apiserver.resources import catalogue
 from ksp.apiserver.state import Answer, State
-from ksp.apiserver.status import ApiStatusError, plain_error
+from ksp.apiserver.status import ApiStatusError, bad_request, plain_error, too_many_requests
 from ksp.apiserver.store import Store
 from ksp.apiserver.strategy import User
 from ksp.apiserver.versions import VERSIONS
-from ksp.apiserver.watches import Watch
 
 Json = dict[str, Any]
 
@@ -34,6 +36,13 @@ GZIP_ABOVE: Final = 128 * 1024
 """Bytes from which an answer is compressed, when that is asked for."""
 HEADER_LIMIT: Final = 64 * 1024
 """Bytes of a request line, and of a header."""
+
+MOST_WATCHES: Final = 5_000
+"""At a time; more are refused."""
+PATIENCE: Final = 60.0
+"""Seconds after which a watcher that takes nothing from its socket is disconnected."""
+
+_log: Final = logging.getLogger("ksp.apiserver")
 
 STATIC_USERS: Final = {
     "admin": User("admin", (MASTERS, AUTHENTICATED), "1"),
@@ -100,6 +109,7 @@ class ApiServer:
             max_line_size=HEADER_LIMIT,
             max_field_size=HEADER_LIMIT,
             access_log=None,
+            auto_decompress=False,  # kube-apiserver takes no compressed bodies either
         )
         self._runner = web.ServerRunner(self._server, shutdown_timeout=0.1)  # 0 is no limit to aiohttp
         await self._runner.setup()
@@ -118,8 +128,6 @@ class ApiServer:
         self.drop_connections()
         await self.stop()
         if downtime:
-            from ksp.apiserver.clock import sleep  # noqa: PLC0415 avoids a name beside asyncio's
-
             await sleep(self.state.clock, downtime)
         self.state.store.restart(self.state.version.restart_writes)
         await self.start(self._host, self._port, tls=self._tls is not None)
@@ -146,8 +154,9 @@ class ApiServer:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:PORT`."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
+        """`http://127.0.0.1:PORT`: as this machine reaches it."""
+        host = _EVERYWHERE.get(self._host, self._host)
+        host = f"[{host}]" if ":" in host else host
         return f"{'https' if self._tls else 'http'}://{host}:{self._port}"
 
     @property
@@ -175,21 +184,31 @@ class ApiServer:
             found = await dispatch(self.state, self.access, asked, f"{self._host}:{self._port}", warnings)
             if isinstance(found, Watch):
                 return await self._stream(request, found, warnings)
+            found.headers.extend(warning_headers(warnings))
+            return _respond(request, found)
         except ApiStatusError as error:
             found = refusal(error)
+        except ConnectionError:
+            raise
+        except Exception:  # noqa: BLE001 it is logged with its traceback
+            # As kube-apiserver does after a panic: the client is told, the log has the rest, the server goes on.
+            _log.exception("%s %s", request.method, request.path)
+            found = refusal(plain_error(500, _PANIC, "InternalError"))
         found.headers.extend(warning_headers(warnings))
         return _respond(request, found)
 
     def _check_origin(self, request: web.BaseRequest) -> None:
         """A page in a browser may not reach this server; on loopback not even by a name that leads here. Raises 403."""
-        host = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
-        if _is_loopback(self._host) and not _is_loopback(host):
+        host = request.headers.get("Host", "")
+        if _is_loopback(self._host) and not _is_loopback(_hostname(host)):
             raise plain_error(403, "the Host header does not name this machine", "Forbidden")
         origin = request.headers.get("Origin")
-        if origin is not None and not _is_loopback(urlsplit(origin).hostname or ""):
+        if origin is not None and origin.partition("://")[2] != host:
             raise plain_error(403, "requests of pages from elsewhere are refused", "Forbidden")
 
     async def _stream(self, request: web.BaseRequest, watch: Watch, warnings: list[str]) -> web.StreamResponse:
+        if len(self._watches) >= MOST_WATCHES:
+            raise too_many_requests("too many watches are open", 1)
         response = web.StreamResponse(status=200, headers={"Content-Type": "application/json"})
         for name, value in warning_headers(warnings):
             response.headers.add(name, value)
@@ -198,9 +217,20 @@ class ApiServer:
             async with self._watching(watch):
                 await response.prepare(request)
                 while line := await watch.lines():
-                    await response.write(line)
+                    with self._patience(request):
+                        await response.write(line)
                 await response.write_eof()
         return response
+
+    @contextlib.contextmanager
+    def _patience(self, request: web.BaseRequest) -> Iterator[None]:
+        """Ends the connection if what is done meanwhile takes too long."""
+        transport = request.transport
+        timer = self.state.clock.call_later(PATIENCE, transport.abort if transport is not None else _nothing)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     @contextlib.asynccontextmanager
     async def _watching(self, watch: Watch) -> AsyncIterator[None]:
@@ -211,6 +241,26 @@ class ApiServer:
         finally:
             self._watches.discard(watch)
             watch.close()
+
+
+_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+"""The fast one is not built everywhere."""
+
+_PANIC: Final = "This request caused apiserver to panic. Look in the logs for details."
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 an address to compare with
+"""From addresses that mean all of them to one that leads here."""
+
+
+def _nothing() -> None:
+    """There is no connection any more."""
+
+
+def _hostname(host: str) -> str:
+    """Of a Host header; empty for what is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -244,16 +294,19 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _body(request: web.BaseRequest) -> bytes:
-    """At most a little more than the limit: who sends more is refused later, with the words for it."""
+    """At most a little more than the limit: who sends more is refused later, with the words for it. Raises 400."""
     if not request.can_read_body:
         return b""
     chunks: list[bytes] = []
     size = 0
-    async for chunk in request.content.iter_chunked(64 * 1024):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > bodies.LIMIT:
-            break
+    try:
+        async for chunk in request.content.iter_chunked(64 * 1024):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > bodies.LIMIT:
+                break
+    except web.RequestPayloadError as error:
+        raise bad_request(f"the body cannot be read: {error}") from None
     return b"".join(chunks)
 
 
@@ -271,7 +324,7 @@ def _respond(request: web.BaseRequest, found: Answer) -> web.Response:
     if isinstance(found.body, bytes):
         text = found.body
     elif _wants_yaml(request):
-        text, content_type = yaml.safe_dump(found.body, sort_keys=True).encode(), "application/yaml"
+        text, content_type = yaml.dump(found.body, Dumper=_DUMPER).encode(), "application/yaml"
     else:
         text = msgspec.json.encode(found.body)
         if request.query_string and "pretty=" in request.query_string:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ksp.apiserver.clock import Clock, RandomDice
-from ksp.apiserver.negotiation import Form
+from ksp.apiserver.http.negotiation import Form
+from ksp.apiserver.http.routing import Target
 from ksp.apiserver.resources import Catalogue, Resource
-from ksp.apiserver.routing import Target
 from ksp.apiserver.store import DryRun, Store
 from ksp.apiserver.strategies import strategy_of
 from ksp.apiserver.strategy import Context, Strategy, User

@@ -16,8 +16,8 @@ Json = dict[str, Any]
 Key = tuple[str, str]
 """Namespace (empty for cluster-wide kinds) and name."""
 
-WINDOW: Final = 100_000
-"""Events that are kept of a kind."""
+WINDOW: Final = 20_000
+"""Events that are kept of a kind; of pods, about 10 kB each."""
 
 
 @dataclass(slots=True)

@@ -6,8 +6,9 @@ which they are stored. A hook changes the object that it is given; it never chan
 
 Order of a create:  decode, default, admit_create, (metadata: uid, name, times), prepare_for_create, validate_create,
 store.
-Order of an update: decode, default, (uid and resourceVersion against the stored), admit_update, prepare_for_update (or
-prepare_for_status_update), (metadata kept), validate_update (or validate_status_update), store unless nothing changed.
+Order of an update: decode, default, (uid and resourceVersion against the stored), admit_update, (metadata kept),
+prepare_for_update (or prepare_for_status_update), validate_update (or validate_status_update), store unless nothing
+changed.
 A patch is applied to the stored object, in the version of the path, and then goes the way of an update.
 Order of a delete:  admit_delete, (preconditions), grace_period, (finalizers), store or remove.
 """

@@ -41,8 +41,6 @@ class Version:
     deprecation_warnings: bool = False
     lists_representations: bool = False
     """A 406 says what there is."""
-    service_families: bool = False
-    """clusterIPs, ipFamilies, ipFamilyPolicy and internalTrafficPolicy of services."""
     restart_writes: int = 0
     """Revisions that a new process takes for objects of its own (its lease, ...) before it serves."""
     selector_operators: str = "'=', '!=', '==', 'in', notin'"
@@ -134,7 +132,6 @@ V1_36: Final = Version(
     aggregated_discovery=True,
     deprecation_warnings=True,
     lists_representations=True,
-    service_families=True,
     restart_writes=8,
     selector_operators="in, notin, =, ==, !=, gt, lt",
     partial_lists_count=True,

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,8 @@ def apiserver(
     """
     if not _is_loopback(host) and not token_auth:
         raise click.UsageError("beyond this machine only with --token-auth: whoever reaches the port may do everything")
+    if not _is_loopback(host) and not tls:
+        click.echo("Without --tls the tokens, and all else, can be read on the network.", err=True)
     asyncio.run(_serve(_Settings(host, port, emulate, load, tls, token_auth, kubeconfig_out, ready_file)))
 
 
@@ -91,6 +94,8 @@ async def _serve(settings: _Settings) -> None:
     from ksp.apiserver import ApiServer
     from ksp.apiserver.server import new_tokens
 
+    if settings.ready_file is not None:
+        _remove(settings.ready_file)  # one of a run before would be taken for ours
     server = ApiServer(settings.emulate, tokens=new_tokens() if settings.token_auth else None)
     _load(server, settings.load)
     stop = asyncio.Event()
@@ -146,8 +151,27 @@ def _way_in(server: ApiServer, settings: _Settings) -> str:
 
 def _write(path: Path, value: dict[str, Any]) -> None:
     """Whole or not at all: who waits for the file never reads half of it. Only the user may read it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
-        json.dump(value, stream, indent=2)
-        stream.write("\n")
-    temporary.replace(path)
+    text = json.dumps(value, indent=2) + "\n"
+    try:
+        number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # new, and with mode 600
+        temporary = Path(name)
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink()
+            raise
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> click.ClickException:
+    return click.ClickException(f"cannot write {path}: {error.strerror}")

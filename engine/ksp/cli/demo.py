@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ksp.cli.terminal import counted
+from ksp.cli.terminal import counted, width
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ksp.cli.live_run import Settled, Trial
     from ksp.sim.outcome import Outcome, PodRecord
 
-_NAME = 36
+_NAME, COLUMNS = 36, 100
 POLICY_GROUP = {"1.19": "/apis/policy/v1beta1", "1.36": "/apis/policy/v1"}
 
 
@@ -47,14 +47,13 @@ def demo(openb: Path | None, limit: int | None, emulate: str, keep: bool, seed: 
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
     except asyncio.CancelledError:
-        if not keep:
-            raise click.Abort from None
+        raise click.Abort from None
 
 
 async def _until_told(work: Coroutine[object, object, None]) -> None:
-    """Runs it until the first SIGINT or SIGTERM, which cancels it, so that the server goes too."""
+    """Runs it until a signal, which cancels it, so that the server goes too; be it that the terminal is closed."""
     task = asyncio.ensure_future(work)
-    for each in (signal.SIGINT, signal.SIGTERM):
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(each, task.cancel)
     await task
 
@@ -65,41 +64,50 @@ async def _demo(trial: Trial, *, as_json: bool, keep: bool) -> None:
     from ksp.cli.progress import Bar
     from ksp.cli.report_json import render
 
-    if not as_json:
-        click.echo(f"An API server as of {trial.emulate}, and the rules of {DEFAULT} (seed {trial.seed})\n")
-    with Bar() if trial.openb or as_json else nullcontext(_Lines()) as audience:
+    head = f"An API server as of {trial.emulate}, and the rules of {DEFAULT} (seed {trial.seed})"
+    with Bar() if trial.openb or as_json else nullcontext(_Lines(head)) as audience:
         async with settled(trial, audience) as done:
             if isinstance(audience, Bar):
                 audience.stop()
             if as_json:
                 click.echo(render(done.outcome, policy=DEFAULT, seed=trial.seed))
             else:
+                if trial.openb:
+                    click.echo(head)
                 _write(_report(done))
             if keep:
-                await _kept(done.kubeconfig, POLICY_GROUP[trial.emulate])
+                try:
+                    await _kept(done.kubeconfig, POLICY_GROUP[trial.emulate])
+                except asyncio.CancelledError:
+                    raise click.exceptions.Exit(0) from None  # that is how it is to end
 
 
 class _Lines:
     """A line for each pod that arrives, and for those that find a place later."""
 
+    def __init__(self, head: str) -> None:
+        self._head = head
+
     def expect(self, pods: int) -> None:
-        click.echo(f"  time  {counted(pods, 'pod')}")
+        click.echo(f"{self._head}\n\n  time  {counted(pods, 'pod')}")
 
     def tell(self, time: float, record: PodRecord) -> None:
         if record.node or record.attempts == 1:
-            why = record.node or "waits: " + (_most_common(record.reasons) or record.message)
-            click.echo(f"{time:6.2f}  {record.namespace + '/' + record.name:{_NAME}}  {why}")
+            why = record.node or "waits: " + (_in_short(record.reasons) or record.message)
+            line = f"{time:6.2f}  {record.namespace + '/' + record.name:{_NAME}}  {why}"
+            click.echo(line[: width(sys.stdout) or COLUMNS])
 
 
-def _most_common(reasons: Mapping[str, int]) -> str:
-    """What most nodes were denied for."""
-    return max(sorted(reasons), key=reasons.__getitem__, default="")
+def _in_short(reasons: Mapping[str, int]) -> str:
+    """What most nodes were denied for, and how many other reasons there are."""
+    most = max(sorted(reasons), key=reasons.__getitem__, default="")
+    return f"{most} (+{len(reasons) - 1})" if len(reasons) > 1 else most
 
 
 async def _kept(kubeconfig: Path, policy_group: str) -> None:
     """Until Ctrl-C. Pods that have a node run from here on, and those that are deleted go."""
-    from ksp.kube.client import Client
-    from ksp.kube.config import load_cluster
+    from ksp.kube.auth.config import load_cluster
+    from ksp.kube.http.client import Client
     from ksp.sim.actor import Actor
 
     click.echo(

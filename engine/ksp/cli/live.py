@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Container, Iterable
+from dataclasses import replace
 from time import monotonic
 from typing import Protocol
 
 from ksp.core.changes import Bind, Report
+from ksp.core.queue import Place
 from ksp.core.scheduler import Scheduler, Step
 from ksp.model.info import PodInfo
 from ksp.runtime.observer import Binding
@@ -27,9 +30,10 @@ class Audience(Protocol):
 
 
 class Follower:
-    """An observer of the loop; it tells the audience of each attempt."""
+    """An observer of the loop. What it saw it tells the audience when it is asked to, outside of the loop: whether that
+    can be written is no concern of the scheduler."""
 
-    def __init__(self, audience: Audience, nodes: Callable[[], int]) -> None:
+    def __init__(self, audience: Audience, nodes: Callable[[], int], clock: Callable[[], float] = monotonic) -> None:
         """`nodes` is asked for the number of nodes that the scheduler knows."""
         self.records: dict[str, PodRecord] = {}
         self.last_placed = 0.0
@@ -37,11 +41,14 @@ class Follower:
         self.seconds = 0.0
         self.open_bindings = 0
         self._audience = audience
+        self._news: deque[tuple[float, PodRecord]] = deque()
         self._nodes = nodes
-        self._began = monotonic()
+        self._clock = clock
+        self._began = clock()
 
     def now(self) -> float:
-        return monotonic() - self._began
+        """Seconds since the start."""
+        return self._clock() - self._began
 
     # ---- what the loop tells
 
@@ -60,7 +67,7 @@ class Follower:
                     record.message, record.reasons = message, reasons_of(step.decision, self._nodes())
                 case _:
                     pass
-        self._audience.tell(record.decided, record)
+        self._news.append((record.decided, replace(record)))
 
     def bound(self, binding: Binding, now: float) -> None:
         self.open_bindings -= 1
@@ -77,20 +84,28 @@ class Follower:
         arrived = self.now()
         return self.records.setdefault(pod.uid, PodRecord(pod.uid, pod.namespace, pod.name, arrived))
 
+    # ---- what the audience is told
+
+    def tell(self) -> None:
+        """Tells of the attempts since the last time."""
+        while self._news:
+            self._audience.tell(*self._news.popleft())
+
     # ---- what came of it
 
     def is_settled(self, scheduler: Scheduler, uids: Iterable[str]) -> bool:
         """Nothing more will happen by itself: all these pods were tried, all bindings are confirmed, and none of those
         that back off has still to hear of a pod that was placed after its last attempt."""
-        pending = scheduler.queue.pending()
-        if pending["active"] or self.open_bindings or scheduler.cache.assumed():
+        if scheduler.pending()["active"] or self.open_bindings or scheduler.cache.assumed_count:
             return False
         if not all(uid in self.records for uid in uids):
             return False
-        if not pending["backoff"]:
-            return True
-        waiting = [record for record in self.records.values() if record.fate is Fate.WAITING]
-        return all((record.decided or 0.0) > self.last_placed for record in waiting)
+        return not any(queued.place is Place.BACKOFF and self._is_behind(queued.uid) for queued in scheduler.queue)
+
+    def _is_behind(self, uid: str) -> bool:
+        """Pods were placed since the pod was tried, so that its next attempt can end otherwise."""
+        record = self.records.get(uid)
+        return record is None or (record.decided or 0.0) <= self.last_placed
 
     def outcome(self, scheduler: Scheduler, ours: Container[str]) -> Outcome:
         """How things are now. `ours` are the uids of the pods that were made; what else runs was there before."""

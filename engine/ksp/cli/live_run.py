@@ -18,8 +18,8 @@ from ksp.cli.demo_server import api_server
 from ksp.cli.live import Audience, Follower
 from ksp.cli.manifest_objects import objects
 from ksp.cli.run_policy import chosen_policy
-from ksp.kube.client import Client
-from ksp.kube.config import load_cluster
+from ksp.kube.auth.config import load_cluster
+from ksp.kube.http.client import Client
 from ksp.runtime.app import App, running
 from ksp.runtime.options import Options
 from ksp.sim.outcome import Outcome
@@ -64,8 +64,10 @@ async def settled(trial: Trial, audience: Audience) -> AsyncGenerator[Settled, N
             began = process_time()
             async with running(app):
                 ours |= await _create(pods, kubeconfig, follower)
-                while not follower.is_settled(app.scheduler, ours):  # noqa: ASYNC110 - nobody tells when that is
+                while not follower.is_settled(app.scheduler, ours):
+                    follower.tell()
                     await asyncio.sleep(POLL)
+                follower.tell()
                 yield Settled(follower.outcome(app.scheduler, ours), kubeconfig, process_time() - began)
 
 
@@ -93,4 +95,5 @@ async def _create(objects: list[Json], kubeconfig: Path, follower: Follower) -> 
             uids.add(uid)
             while uid not in follower.records:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(POLL / 10)
+            follower.tell()
     return uids

@@ -51,6 +51,8 @@ def _listed(found: Found, document: object) -> Iterator[Found]:
     if not (isinstance(kind, str) and kind.endswith("List") and "items" in found.value):
         yield found
         return
+    if items is not None and not isinstance(items, list):
+        raise found.error("its items are not a list")
     lines: tuple[int, ...] = getattr(document, "item_lines", ())
     implied = {"kind": kind.removesuffix("List"), "apiVersion": found.value.get("apiVersion")} if kind != "List" else {}
     for index, item in enumerate(items or ()):

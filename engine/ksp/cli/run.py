@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import click
+
+
+def _finite(_context: click.Context, _option: click.Parameter, value: float) -> float:
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a number that can be used")
+    return value
+
+
+def _name(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter("the name is empty")
+    return value
 
 
 @click.command
@@ -10,7 +24,7 @@ import click
     "--kubeconfig", metavar="FILE", help="How to reach the cluster (KUBECONFIG, ~/.kube/config or the pod's)."
 )
 @click.option("--master", metavar="URL", help="The API server's address, instead of the kubeconfig's.")
-@click.option("--scheduler-name", metavar="NAME", help="Schedule the pods that name this scheduler.")
+@click.option("--scheduler-name", metavar="NAME", callback=_name, help="Schedule the pods that name this scheduler.")
 @click.option("--policy-file", metavar="FILE", help="The rules (those of kube-scheduler 1.19 if not given).")
 @click.option("--policy-dir", metavar="DIR", help="The rules: all profiles of the *.ksp files below the folder.")
 @click.option(
@@ -36,6 +50,7 @@ import click
     "--kube-api-qps",
     "qps",
     type=click.FloatRange(0),
+    callback=_finite,
     default=50.0,
     show_default=True,
     help="Requests a second to the API server in the long run; 0 is no limit.",
@@ -51,6 +66,7 @@ import click
 @click.option(
     "--watch-inactivity",
     type=click.FloatRange(1),
+    callback=_finite,
     metavar="SECONDS",
     default=60.0,
     show_default=True,

@@ -20,6 +20,8 @@ from ksp.cli.policy_files import check_paths, give_up, place_of
 from ksp.policy.load import DEFAULT
 from ksp.policy.profile import Profile, ProfileBuilder
 from ksp.runtime.options import Policy
+from ksp.source.diagnostic import Diagnostic, Severity
+from ksp.source.render import in_order
 
 PROVIDERS = {"DefaultProvider": DEFAULT, "ClusterAutoscalerProvider": "ksp:cluster-autoscaler.ksp"}
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -31,7 +33,8 @@ _Key = tuple[str, int]
 def chosen_policy(
     file: str | None, folder: str | None, provider: str | None, scheduler_name: str | None, percentage: int | None
 ) -> Policy:
-    """The rules that the flags name. Errors of a policy go to stderr as `ksp check` shows them, with exit 1."""
+    """The rules that the flags name. Errors of a policy go to stderr as `ksp check` shows them, with exit 1; warnings
+    come with the rules."""
     given = {"--policy-file": file, "--policy-dir": folder, "--algorithm-provider": provider}
     flags = [flag for flag, value in given.items() if value is not None]
     if len(flags) > 1:
@@ -48,7 +51,7 @@ def chosen_policy(
 
 
 def _of_provider(name: str, scheduler_name: str) -> Policy:
-    module = _sound([PROVIDERS[name]])[0]
+    (module,), _ = _sound(PROVIDERS[name])
     profile = ProfileBuilder().build(module.providers()[name], scheduler_name=scheduler_name)
     return Policy(name, hash_of([module]), (profile,))
 
@@ -56,22 +59,31 @@ def _of_provider(name: str, scheduler_name: str) -> Policy:
 def _of_file(path: str, scheduler_name: str | None) -> Policy:
     if Path(path).is_dir():
         raise click.UsageError(f"{path} is a folder: name it with --policy-dir")
-    modules = _sound([path])
-    return Policy(path, hash_of(modules), tuple(_profiles(path, modules, scheduler_name)))
+    return _policy(path, scheduler_name)
 
 
 def _of_folder(path: str, scheduler_name: str | None) -> Policy:
     if not Path(path).is_dir():
         raise click.UsageError(f"{path} is not a folder: name a file with --policy-file")
-    modules = [module for module in _sound([path]) if not module.source.name.endswith(_TESTS)]
-    return Policy(path, hash_of(modules), tuple(_profiles(path, modules, scheduler_name)))
+    return _policy(path, scheduler_name)
 
 
-def _sound(paths: Sequence[str]) -> list[Module]:
-    checked = check_paths(paths)
+def _policy(path: str, scheduler_name: str | None) -> Policy:
+    """All that a file or a folder declares. Files of tests are none of it, unless one is named."""
+    modules, warnings = _sound(path)
+    if Path(path).is_dir():
+        modules = [module for module in modules if not module.source.name.endswith(_TESTS)]
+        warnings = [found for found in warnings if not found.span.source.name.endswith(_TESTS)]
+    return Policy(path, hash_of(modules), tuple(_profiles(path, modules, scheduler_name)), tuple(warnings))
+
+
+def _sound(path: str) -> tuple[list[Module], list[Diagnostic]]:
+    """What the path names, and what `ksp check` warns of in it."""
+    checked = check_paths([path])
     if checked.errors:
         give_up(checked.errors)
-    return [file.module for file in checked.files]
+    warnings = [found for found in in_order(checked.diagnostics) if found.severity is Severity.WARNING]
+    return [file.module for file in checked.files], warnings
 
 
 # ---- profiles

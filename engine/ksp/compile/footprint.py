@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ksp.check.parts import expressions, statement_expressions
+from ksp.check.schema import NODE
 from ksp.check.stages import children
 from ksp.check.typed import (
     Apply,
@@ -30,6 +31,7 @@ from ksp.check.typed import (
     Kind,
     LetIn,
     Logic,
+    NodeScore,
     Op,
     Read,
     Ref,
@@ -118,42 +120,59 @@ EVERYTHING = "*"
 
 def _gather(expr: Expr, reads: _Reads) -> None:
     """Adds what the expression reads."""
-    path = _path(expr)
-    if path is not None:
-        root, parts, keys = path
-        _note(root, parts, reads)
-        for key in keys:
-            _gather(key, reads)
+    origin = _origin(expr)
+    if origin is not None and origin.path:
+        _note(origin, origin.path, reads)
         return
     match expr:
         case Ref(binding=binding) if binding.kind is Kind.VIEW:
-            _note(binding, EVERYTHING, reads)
+            _note_of(binding, EVERYTHING, reads)
         case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW) and binding.name != "feasible":
-            _note(binding, EVERYTHING, reads)
+            _note_of(binding, EVERYTHING, reads)
+        case NodeScore(node=Ref(binding=binding)):
+            if binding.view is not None:
+                reads.views.setdefault(binding.name, binding.view)
+            return
+        case LetIn(binding=binding, value=value, body=body) if isinstance(value.type, Struct):
+            if value.type.name in GIVEN_WHOLE:
+                _gather(inline(body, {binding: value}), reads)
+                return
         case Apply(row=row, arguments=arguments):
             reads.objects.update(row.reads)
-            _gather_arguments(arguments, reads)
+            for argument in arguments:
+                _gather_argument(argument, reads)
             return
     for child in children(expr):
         _gather(child, reads)
 
 
-def _gather_arguments(arguments: tuple[Expr, ...], reads: _Reads) -> None:
-    for argument in arguments:
-        match argument:
-            case Ref(binding=binding, type=Struct(name=name)) if name in GIVEN_WHOLE:
-                for part in GIVEN_WHOLE[name]:
-                    _note(binding, part, reads)
-            case _:
-                _gather(argument, reads)
+def _gather_argument(argument: Expr, reads: _Reads) -> None:
+    origin = _origin(argument)
+    if origin is None or not isinstance(argument.type, Struct) or argument.type.name not in GIVEN_WHOLE:
+        _gather(argument, reads)
+        return
+    for part in GIVEN_WHOLE[argument.type.name]:
+        _note(origin, f"{origin.path}.{part}".removeprefix("."), reads)
 
 
-def _path(expr: Expr) -> tuple[Binding, str, list[Expr]] | None:
-    """A chain of fields from a root, row or view: that, the path in the words of the language, and keys on the way."""
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a chain of fields starts: at a name of the root, a row or a view, or at another expression that gives a
+    node, which is then one of the feasible ones. The way from there in the words of the language, and keys on it."""
+
+    start: Expr
+    path: str
+    keys: tuple[Expr, ...]
+
+
+def _origin(expr: Expr) -> _Origin | None:
     steps: list[str] = []
     keys: list[Expr] = []
+    node: _Origin | None = None
     current = expr
     while True:
+        if current.type == NODE:
+            node = _Origin(current, _joined_up(steps), tuple(keys))
         match current:
             case Read(value=value, field=field_) | Has(value=value, field=field_):
                 steps.append("." + field_.name)
@@ -166,13 +185,29 @@ def _path(expr: Expr) -> tuple[Binding, str, list[Expr]] | None:
                 steps.append(f'["{item.value}"]' if isinstance(item, Constant) else "[…]")
                 keys.append(item)
                 current = container
-            case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW, Kind.VIEW) and steps:
-                return binding, "".join(reversed(steps)).removeprefix("."), keys
+            case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW, Kind.VIEW):
+                return _Origin(current, _joined_up(steps), tuple(keys))
             case _:
-                return None
+                return node
 
 
-def _note(root: Binding, path: str, reads: _Reads) -> None:
+def _joined_up(steps: list[str]) -> str:
+    return "".join(reversed(steps)).removeprefix(".")
+
+
+def _note(origin: _Origin, path: str, reads: _Reads) -> None:
+    match origin.start:
+        case Ref(binding=binding) if binding.kind in (Kind.ROOT, Kind.ROW, Kind.VIEW):
+            _note_of(binding, path, reads)
+        case other:
+            reads.node.add(path)
+            for child in children(other):
+                _gather(child, reads)
+    for key in origin.keys:
+        _gather(key, reads)
+
+
+def _note_of(root: Binding, path: str, reads: _Reads) -> None:
     if root.view is not None:
         reads.views.setdefault(root.name, root.view)
         if root.view.form == "first":  # its value is a row
@@ -191,9 +226,9 @@ def _view_reads(view: View, reads: _Reads) -> ViewReads:
     """What the view reads of a row: of its lists' elements as parts of the list."""
     paths = set(reads.rows.get(view.joins[0].variable, ()))
     for join in view.joins[1:]:
-        path = _path(inline(join.range)) if join.range is not None else None
-        if path is not None and path[0].kind is Kind.ROW:
-            paths |= {f"{path[1]}[…].{part}" for part in reads.rows.get(join.variable, ()) if part != EVERYTHING}
+        origin = _origin(inline(join.range)) if join.range is not None else None
+        if origin is not None and isinstance(origin.start, Ref) and origin.start.binding.kind is Kind.ROW:
+            paths |= {f"{origin.path}[…].{part}" for part in reads.rows.get(join.variable, ()) if part != EVERYTHING}
     return ViewReads(view.name, view.relation, tuple(sorted(paths)))
 
 

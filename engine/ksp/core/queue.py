@@ -39,7 +39,8 @@ There is no timer. What is due by `now` moves when the queue is popped; `next_de
 there they wait up to that much longer.) Times are those of the caller's clock, and never go back. Identity is the
 uid: a pod that comes under the name of another is another pod, and `namesake` tells which.
 
-Every operation is O(log n), but a move request looks at all unschedulable pods.
+Every operation is O(log n), but a move request asks once for each set of rules that denied pods, of which there are
+few, and then moves the pods that it wakes.
 """
 
 from __future__ import annotations
@@ -156,6 +157,7 @@ class SchedulingQueue:
         self._backoff: LazyHeap[QueuedPod] = LazyHeap()
         # In the order of `added`, since pods enter with the present time: the first loses patience first.
         self._unschedulable: OrderedDict[str, QueuedPod] = OrderedDict()
+        self._denied_by: dict[frozenset[str], dict[str, QueuedPod]] = {}
         self._cycle = 0
         self._moved_in_cycle = -1
 
@@ -281,10 +283,12 @@ class SchedulingQueue:
 
     # ---- move requests
 
-    def move(self, may_help: Callable[[QueuedPod], bool], now: float, cause: str = UNKNOWN_CAUSE) -> int:
-        """Something happened in the cluster: wake the unschedulable pods that it may help; how many there were."""
+    def move(self, may_help: Callable[[frozenset[str]], bool], now: float, cause: str = UNKNOWN_CAUSE) -> int:
+        """Something happened in the cluster that may help the unschedulable pods which certain rules denied: wake
+        them, in the order in which they failed; how many there were."""
         self._moved_in_cycle = self._cycle
-        awake = [queued for queued in self._unschedulable.values() if may_help(queued)]
+        helped = [pods for rules, pods in self._denied_by.items() if may_help(rules)]
+        awake = sorted((queued for pods in helped for queued in pods.values()), key=lambda queued: queued.cycle)
         for queued in awake:
             self._wake(queued, now, cause)
         return len(awake)
@@ -363,6 +367,10 @@ class SchedulingQueue:
                 self._backoff.discard(queued.uid)
             case Place.UNSCHEDULABLE:
                 del self._unschedulable[queued.uid]
+                alike = self._denied_by[queued.unschedulable_by]
+                del alike[queued.uid]
+                if not alike:
+                    del self._denied_by[queued.unschedulable_by]
             case Place.ABSENT | Place.IN_FLIGHT:
                 pass
 
@@ -374,6 +382,7 @@ class SchedulingQueue:
                 self._backoff.put(queued.uid, queued, (self._backoff_end(queued),))
             case Place.UNSCHEDULABLE:
                 self._unschedulable[queued.uid] = queued
+                self._denied_by.setdefault(queued.unschedulable_by, {})[queued.uid] = queued
             case Place.ABSENT | Place.IN_FLIGHT:
                 pass
 

@@ -33,7 +33,7 @@ from ksp.core.changes import (
 )
 from ksp.core.cycle import Cycle, Decision
 from ksp.core.filter import Filter
-from ksp.core.queue import QueuedPod, SchedulingQueue
+from ksp.core.queue import Place, QueuedPod, SchedulingQueue
 from ksp.core.state import ClusterState
 from ksp.core.unread_pods import UnreadPods
 from ksp.core.wake import (
@@ -147,11 +147,12 @@ class Scheduler:
         self.cache.finish_binding(uid, now)
 
     def bind_failed(self, uid: str, now: float) -> None:
-        """The pod is not bound: it leaves the node, and is tried again after its backoff."""
+        """The pod is not bound: it leaves the node, and is tried again after its backoff. If it went away and came back
+        meanwhile, it waits for another attempt already."""
         if self.cache.forget(uid) is not None:
             self._move(frozenset({POD_DELETE}), now)
         queued = self.queue.get(uid)
-        if queued is not None:
+        if queued is not None and queued.place is Place.IN_FLIGHT:
             self.queue.retry(queued, now)
 
     def next_deadline(self, now: float) -> float | None:
@@ -199,7 +200,7 @@ class Scheduler:
 
     def _move(self, events: frozenset[str], now: float) -> None:
         if events:
-            self.queue.move(lambda queued: self.wake.may_help(queued, events), now, cause_of(events))
+            self.queue.move(lambda rules: self.wake.may_help(rules, events), now, cause_of(events))
 
     def _set_pod(self, pod: Pod, now: float) -> None:
         info = PodInfo.of(pod)

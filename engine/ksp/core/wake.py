@@ -18,7 +18,6 @@ from ksp.compile.footprint import (
     POD_UPDATE,
 )
 from ksp.core.cycle import EMPTINESS, ITSELF
-from ksp.core.queue import QueuedPod
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.model.meta import ObjectMeta
 from ksp.model.node import Node, NodeSpec, NodeStatus
@@ -110,15 +109,13 @@ def cause_of(events: frozenset[str]) -> str:
 
 
 class Wake:
-    """Knows, rule by rule, which events can help a pod that the rule denied."""
+    """Knows, rule by rule, which events can help pods that the rule denied."""
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
         self._by_rule: Mapping[str, frozenset[str]] = {ITSELF: frozenset(), EMPTINESS: frozenset({NODE_ADD})} | {
             active.name: active.footprint.events for profile in profiles for active in profile.predicates
         }
 
-    def may_help(self, pod: QueuedPod, events: frozenset[str]) -> bool:
-        """One of the rules that denied the pod may admit it after one of the events. Nothing known means yes."""
-        if not pod.unschedulable_by:
-            return True
-        return any(events & self._by_rule.get(rule, events) for rule in pod.unschedulable_by)
+    def may_help(self, rules: frozenset[str], events: frozenset[str]) -> bool:
+        """One of the rules, which denied a pod, may admit it after one of the events. Nothing known means yes."""
+        return not rules or any(events & self._by_rule.get(rule, events) for rule in rules)

@@ -25,15 +25,15 @@ from urllib.parse import urlsplit
 
 from ksp import __version__
 from ksp.core.scheduler import Scheduler
-from ksp.kube.client import Client
-from ksp.kube.cluster import Cluster
-from ksp.kube.config import load_cluster
-from ksp.kube.events import EventRecorder
-from ksp.kube.reflector import ReflectorSettings
-from ksp.kube.shared_informers import SharedInformers
+from ksp.kube.auth.cluster import Cluster
+from ksp.kube.auth.config import load_cluster
+from ksp.kube.events.recorder import EventRecorder
+from ksp.kube.http.client import Client
 from ksp.kube.timers import SystemTimers, Timers
 from ksp.kube.wall_clock import SystemWallClock
-from ksp.kube.writes import Writer
+from ksp.kube.watch.reflector import ReflectorSettings
+from ksp.kube.watch.shared_informers import SharedInformers
+from ksp.kube.write.writes import Writer
 from ksp.ports import Stopwatch
 from ksp.runtime.caches import synced
 from ksp.runtime.chance import RandomDice, SystemStopwatch
@@ -47,6 +47,7 @@ from ksp.runtime.observer import Observer, Observers
 from ksp.runtime.options import Options
 from ksp.runtime.pod_events import PodEvents
 from ksp.runtime.serve import StatusServer
+from ksp.runtime.summary import Summary
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +72,8 @@ class App:
         self.scheduler = Scheduler(
             options.policy.profiles, RandomDice(options.seed), unread_fields=options.unread_fields
         )
-        self._observer = Observers((SchedulerMetrics(self.registry), *observers))
+        self._summary = Summary(timers or SystemTimers())
+        self._observer = Observers((SchedulerMetrics(self.registry), self._summary, *observers))
         self._requests = RequestWatch(self.registry)
         self._timers = timers or SystemTimers()
         self._stopwatch = stopwatch or SystemStopwatch()
@@ -121,6 +123,10 @@ class App:
             }
             _log.info(entry("profile", **about))
         _log.info(entry("policy", policy=policy.name, sha256=policy.sha256, unread_fields=options.unread_fields.value))
+        for warning in policy.warnings:
+            line, _ = warning.span.source.place(warning.span.start)
+            place = f"{warning.span.source.name}:{line}"
+            _log.warning(entry("policy warning", place=place, code=warning.code, message=warning.message))
         _log.info(entry("limits", **_limits(options)))
         _log.info(entry("cluster", server=cluster.server, found_in=cluster.origin))
 
@@ -152,7 +158,8 @@ class App:
         self, informers: SharedInformers, recorder: EventRecorder, loop: SchedulingLoop, stop: asyncio.Event
     ) -> None:
         async with asyncio.TaskGroup() as group:
-            background = [group.create_task(informers.run()), group.create_task(recorder.run())]
+            ours = (informers.run(), recorder.run(), self._summary.run())
+            background = [group.create_task(each) for each in ours]
             if await _unless(stop, self._sync(informers)):
                 group.create_task(loop.run())
                 await stop.wait()
@@ -185,18 +192,22 @@ class App:
 
 @asynccontextmanager
 async def running(app: App) -> AsyncGenerator[App, None]:
-    """The app, from when its caches are in sync; it is stopped at the end. Raises what `App.run` raises."""
+    """The app, from when its caches are in sync; it is stopped at the end. Raises what `App.run` raises, and then at
+    once: whoever waits for something of the app waits in vain."""
     stop = asyncio.Event()
-    task = asyncio.create_task(app.run(stop))
-    ready = asyncio.create_task(app.ready.wait())
     try:
-        await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            yield app
-    finally:
-        ready.cancel()
-        stop.set()
-        await task
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(app.run(stop))
+            try:
+                await app.ready.wait()
+                yield app
+            finally:
+                stop.set()
+                await asyncio.wait({task})
+    except BaseExceptionGroup as errors:
+        if len(errors.exceptions) == 1:
+            raise errors.exceptions[0] from None
+        raise
 
 
 def _limits(options: Options) -> dict[str, object]:

@@ -13,7 +13,7 @@ import asyncio
 from typing import Final, Protocol
 
 from ksp.kube.timers import Timers
-from ksp.kube.writes import Bound, NotBound
+from ksp.kube.write.writes import Bound, NotBound
 from ksp.model.info import PodInfo
 from ksp.runtime.observer import Binding
 

@@ -14,12 +14,14 @@ _log = logging.getLogger(__name__)
 
 EVERY: Final = 5.0
 """Seconds between two entries about what is waited for."""
+SHORT: Final = 120
+"""Characters of a reason that is repeated each time."""
 FIRST: Final = 1.0
 """Seconds until the first one: most clusters are in sync by then."""
 
 
 class Caches(Protocol):
-    """`ksp.kube.shared_informers.SharedInformers`, as far as it is waited for."""
+    """`ksp.kube.watch.shared_informers.SharedInformers`, as far as it is waited for."""
 
     async def wait_for_sync(self) -> None: ...
 
@@ -43,10 +45,16 @@ async def _tell(caches: Caches, timers: Timers, waiting: Callable[[str], None]) 
     while True:
         await timers.sleep(pause)
         pause = EVERY
-        said = [f"waiting for {kinds}: {why}" for kinds, why in by_reason(caches.waiting_for())]
+        waits = [(kind, _in_short(why)) for kind, why in caches.waiting_for()]
+        said = [f"waiting for {kinds}: {why}" for kinds, why in by_reason(waits)]
         waiting("; ".join(said))
         for each in said:
             _log.info(entry(each))
+
+
+def _in_short(why: str) -> str:
+    """A whole sentence about one kind stands in the log already, as a warning."""
+    return why if len(why) <= SHORT else "the warnings in the log say why, and what to do"
 
 
 def by_reason(waiting: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """The first words with the API server: is it there, which version is it, does it know us?
 
 A server that cannot be reached is waited for, however long. What waiting cannot mend ends the program: a certificate
-that is not trusted, credentials that are refused.
+that is not trusted, credentials that are refused, a server of another kind.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from ksp.kube.backoff import Backoff
-from ksp.kube.client import Client
 from ksp.kube.errors import ApiError, ConfigError, KubeError, UnreachableError
+from ksp.kube.http.backoff import Backoff
+from ksp.kube.http.client import Client
 from ksp.kube.timers import Timers
 from ksp.runtime.log import Seldom
 
@@ -63,6 +63,11 @@ async def _version(client: Client) -> str:
 def _give_up_if_hopeless(client: Client, error: KubeError) -> None:
     cluster = client.cluster
     match error:
+        case ApiError(status=404):
+            raise ConfigError(
+                f"{cluster.server} is no Kubernetes API server: it answers {error.status} when asked for its version; "
+                f"check the address in {cluster.origin}"
+            ) from error
         case UnreachableError(temporary=False):
             raise ConfigError(str(error)) from error
         case ApiError(status=401):

@@ -9,16 +9,19 @@ from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from ksp.kube.client import Answered
-from ksp.kube.observer import Ending
-from ksp.kube.writes import Patched
+from ksp.kube.http.client import Answered
+from ksp.kube.watch.observer import Ending
+from ksp.kube.write.writes import Patched
 from ksp.model.info import PodInfo
-from ksp.runtime.log import Seldom, entry
+from ksp.runtime.log import DECISIONS, Seldom, entry
 from ksp.runtime.metrics import exponential
 
 _log = logging.getLogger(__name__)
 
 _DIGITS = re.compile(r"[0-9]+")
+_LIVED = 30.0
+"""Seconds: a watch that lived for so long and then lost its connection is opened again without a word. Load balancers
+and API servers that restart one after another do that all the time; one that cannot be opened again is said."""
 
 
 class RequestWatch:
@@ -54,6 +57,9 @@ class ReflectorWatch:
 
     def __init__(self, registry: CollectorRegistry, now: Callable[[], float]) -> None:
         self._seldom = Seldom(_log, now)
+        self._now = now
+        self._opened: dict[str, float] = {}
+        self._excused: set[str] = set()
         self._troubled: set[str] = set()
         self._lists = _counter(registry, "lists", "Whole lists that were read.", "resource")
         self._seconds = Histogram(
@@ -77,6 +83,7 @@ class ReflectorWatch:
 
     def watching(self, resource: str) -> None:
         self._watches.labels(resource).inc()
+        self._opened[resource] = self._now()
         if resource in self._troubled:
             self._troubled.discard(resource)
             if not self._troubled:
@@ -84,6 +91,8 @@ class ReflectorWatch:
 
     def watch_ended(self, resource: str, ending: Ending) -> None:
         self._ended.labels(resource, ending).inc()
+        if ending == "lost" and self._now() - self._opened.get(resource, self._now()) >= _LIVED:
+            self._excused.add(resource)
         _log.debug(entry("a watch ended", resource=resource, ending=ending))
 
     def relisting(self, resource: str, reason: str) -> None:
@@ -103,6 +112,10 @@ class ReflectorWatch:
     def failed(self, resource: str, why: str) -> None:
         """What fails for the same reason is said once: a server that goes away breaks all watches."""
         self._failures.labels(resource).inc()
+        if resource in self._excused:
+            self._excused.discard(resource)
+            _log.log(DECISIONS, why)
+            return
         self._troubled.add(resource)
         reason = _DIGITS.sub("", why.partition(": ")[2])
         self._seldom.say(reason or why, why)

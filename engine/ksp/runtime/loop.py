@@ -23,7 +23,7 @@ from ksp.core.changes import SCHEDULER_ERROR, Bind, Change, Report, Warn
 from ksp.core.queue import Place, QueuedPod
 from ksp.core.scheduler import Scheduler, Step
 from ksp.kube.timers import Timers
-from ksp.kube.writes import Bound, NotBound
+from ksp.kube.write.writes import Bound, NotBound
 from ksp.model.info import PodInfo
 from ksp.ports import Stopwatch
 from ksp.runtime.binds import Binds, BindWriter, Outcome
@@ -205,8 +205,9 @@ class SchedulingLoop:
         self._recorder.warned(warn.pod, warn.reason, warn.message)
 
     def _waiting(self, uid: str) -> PodInfo | None:
+        """The pod, if it waits. Of one that is being bound nothing may be written that its binding makes untrue."""
         queued = self.scheduler.queue.get(uid)
-        return None if queued is None else queued.info
+        return None if queued is None or queued.place is Place.IN_FLIGHT else queued.info
 
     def _failed(self, error: Exception, step: Step | None) -> None:
         """An attempt ended in a fault: the pods that were left in flight come back."""
@@ -260,9 +261,12 @@ class SchedulingLoop:
                 self._observer.bound(binding, now)
                 _say(DECISIONS, "bound", pod, node=binding.node)
                 self._recorder.scheduled(pod, binding.node)
-            case NotBound(message=message, gone=True):
+            case NotBound(message=message, gone=gone) if gone or pod.uid not in self.scheduler.queue:
                 self._observer.not_bound(binding, message, now)
-                _say(logging.INFO, "the pod went away before it was bound", pod, node=binding.node)
+                _say(logging.INFO, "not bound, and waits no more", pod, node=binding.node, reason=message)
+            case NotBound(message=message, elsewhere=True):
+                self._observer.not_bound(binding, message, now)
+                _say(logging.WARNING, "another scheduler has bound the pod", pod, error=message)
             case NotBound(message=message):
                 self._not_bound(binding, message, now)
             case _:

@@ -7,6 +7,7 @@ from typing import Final
 
 from ksp.policy.profile import Profile
 from ksp.policy.unread import UnreadFields
+from ksp.source.diagnostic import Diagnostic
 
 UNLIMITED_BINDS: Final = 100
 """Bindings at a time where requests are not limited."""
@@ -16,11 +17,13 @@ FLUSH_SECONDS: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules: `name` is what the user called them by, `sha256` the hash of all files that they were read from."""
+    """The rules: `name` is what the user called them by, `sha256` the hash of all files that they were read from.
+    `warnings` are what `ksp check` finds in them, errors aside: there are none."""
 
     name: str
     sha256: str
     profiles: tuple[Profile, ...]
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,9 @@ class Options:
     """The flags of `ksp run`.
 
     `qps` and `burst` limit requests to the API server, for bindings and conditions together; `qps` 0 is no limit.
-    is for health and metrics: None is none, 0 any that is free. `watch_inactivity` is how many seconds a watch may be
-    silent. `seed` is of the dice that choose among equal nodes, None for one that nobody knows. Open bindings have
-    `stop_seconds` when the scheduler is stopped, and events `flush_seconds` after that.
+    `port` is for health and metrics: None is none, 0 any that is free. `watch_inactivity` is how many seconds a watch
+    may be silent. `seed` is of the dice that choose among equal nodes, None for one that nobody knows. Open bindings
+    have `stop_seconds` when the scheduler is stopped, and events `flush_seconds` after that.
     """
 
     policy: Policy

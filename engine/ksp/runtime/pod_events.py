@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksp.kube.events import EventRecorder
+from ksp.kube.events.recorder import EventRecorder
 from ksp.model.info import PodInfo
 
 

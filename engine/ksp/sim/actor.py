@@ -11,8 +11,10 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ksp.kube.client import Client
 from ksp.kube.errors import ApiError, KubeError
+from ksp.kube.http.client import Client
+from ksp.model.decode import convert
+from ksp.model.selector import LabelSelector, Matcher
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -113,20 +115,18 @@ class Actor:
             await self._count(budget)
 
     async def _count(self, budget: Json) -> None:
-        """The status that the controller writes, for budgets with plain numbers and `matchLabels`."""
-        spec = budget["spec"]
+        """The status that the controller writes, if there are as many pods as there should be."""
         namespace, name = budget["metadata"]["namespace"], budget["metadata"]["name"]
-        wanted = (spec.get("selector") or {}).get("matchLabels") or {}
+        selects = _selects(budget["spec"].get("selector"), all_of_empty=not self._policy.endswith("v1beta1"))
         near = [pod for (where, _), pod in self._pods.items() if where == namespace]
-        pods = [pod for pod in near if wanted.items() <= (pod["metadata"].get("labels") or {}).items()]
-        healthy = sum(_is_ready(pod) for pod in pods)
-        desired = spec["minAvailable"] if "minAvailable" in spec else len(pods) - spec["maxUnavailable"]
+        pods = [pod for pod in near if selects(pod["metadata"].get("labels") or {})]
+        healthy, desired = sum(map(_is_ready, pods)), desired_healthy(budget["spec"], len(pods))
         status = {
             "observedGeneration": budget["metadata"]["generation"],
             "expectedPods": len(pods),
             "currentHealthy": healthy,
-            "desiredHealthy": max(0, desired),
-            "disruptionsAllowed": max(0, healthy - max(0, desired)),
+            "desiredHealthy": desired,
+            "disruptionsAllowed": max(0, healthy - desired),
         }
         if any(budget.get("status", {}).get(key) != value for key, value in status.items()):
             path = f"{self._policy}/namespaces/{namespace}/poddisruptionbudgets/{name}/status"
@@ -144,6 +144,26 @@ class Actor:
         except ApiError as error:
             if error.status not in GONE_OR_CHANGED:
                 raise
+
+
+def _selects(selector: Json | None, *, all_of_empty: bool) -> Matcher:
+    """Whether a budget protects pods with such labels: without a selector none, with an empty one all, or, in v1beta1,
+    none."""
+    if selector is None or not (selector or all_of_empty):
+        return lambda _: False
+    return convert(LabelSelector, selector).matcher
+
+
+def desired_healthy(spec: Json, pods: int) -> int:
+    """How many of so many pods a budget wants: numbers, or parts of a hundred, which the controller rounds up."""
+    at_least, at_most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    if at_least is not None:
+        return _scaled(at_least, pods)
+    return 0 if at_most is None else max(0, pods - _scaled(at_most, pods))
+
+
+def _scaled(amount: int | str, pods: int) -> int:
+    return -(-int(amount.removesuffix("%")) * pods // 100) if isinstance(amount, str) else amount
 
 
 def _is_ready(pod: Json) -> bool:

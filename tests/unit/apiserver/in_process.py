@@ -55,6 +55,10 @@ class Api:
         assert isinstance(answer.body, dict)
         return answer.code, answer.body
 
+    def answer(self, method: str, path: str) -> Answer:
+        """Of a path that need not be answered by JSON; a Status of a refusal is raised."""
+        return asyncio.run(self._dispatch(Request(method, path, {}, b"")))
+
     async def _dispatch(self, request: Request) -> Answer:
         answer = await dispatch(self.server.state, self.server.access, request, "127.0.0.1:1", self.warnings)
         assert isinstance(answer, Answer)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.apiserver.in_process import JSON_PATCH, MERGE, STRATEGIC, VERSIONS, Api
 
-from ksp.apiserver.api_types import ListOf, MapOf, Scalar, StructRef, Type, find, types_of
-from ksp.apiserver.codec import FieldError, decode
+from ksp.apiserver.codec.api_types import ListOf, MapOf, Scalar, StructRef, Type, find, types_of
+from ksp.apiserver.codec.decoder import FieldError, decode
 from ksp.apiserver.resources import Resource, catalogue
 from ksp.apiserver.strategies import STRATEGIES
 

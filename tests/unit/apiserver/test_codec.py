@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ksp.apiserver.api_types import find, types_of
-from ksp.apiserver.codec import FieldError, decode
-from ksp.apiserver.json_places import place_of
+from ksp.apiserver.codec.api_types import find, types_of
+from ksp.apiserver.codec.decoder import FieldError, decode
+from ksp.apiserver.codec.json_places import place_of
 
 OLD, NEW = 19, 36
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import stat
 import subprocess
 import sys
 import urllib.request
@@ -56,6 +57,8 @@ def test_it_serves_what_it_loads_until_it_is_told_to_stop(tmp_path: Path) -> Non
         url = json.loads(ready.read_text(encoding="utf-8"))["url"]
         assert url == line.split()[0]
         assert json.loads(config.read_text(encoding="utf-8"))["clusters"][0]["cluster"]["server"] == url
+        assert stat.S_IMODE(config.stat().st_mode) == 0o600
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["kubeconfig", "node.yaml", "pods.json", "ready"]
         with urllib.request.urlopen(f"{url}/api/v1/namespaces/default/pods/p", timeout=5) as answer:
             assert json.load(answer)["kind"] == "Pod"
         process.send_signal(signal.SIGTERM)
@@ -97,3 +100,24 @@ def test_a_port_that_is_taken() -> None:
     with running() as (_, line):
         port = line.split()[0].rpartition(":")[2]
         assert f"cannot listen on 127.0.0.1:{port}" in refused("--port", port)
+
+
+@pytest.mark.parametrize("option", ["--kubeconfig-out", "--ready-file"])
+def test_a_file_that_cannot_be_written(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "none" / "file"
+    assert f"cannot write {path}" in refused("--port", "0", option, str(path)).replace("\n", "")
+
+
+def test_the_ready_file_of_a_run_before_is_gone_while_this_one_starts(tmp_path: Path) -> None:
+    ready, bad = tmp_path / "ready", tmp_path / "bad.yaml"
+    ready.write_text("{}", encoding="utf-8")
+    bad.write_text("a: [1", encoding="utf-8")
+    refused("--ready-file", str(ready), "--load", str(bad))
+    assert not ready.exists()
+
+
+@pytest.mark.parametrize("text", ["{kind: List, items: 5}", "{kind: PodList, items: {a: b}}"])
+def test_a_list_whose_items_are_none(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert f"{file}:1:" in refused("--load", str(file)).replace("\n", "")

@@ -168,3 +168,15 @@ async def test_events_of_both_groups_are_the_same_objects() -> None:
         assert body["items"][0]["note"] == "so"
         _, core = await http.ask("GET", "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dq")
         assert core["items"] == []
+
+
+@VERSIONS
+async def test_a_version_that_the_log_does_not_reach_back_to_is_too_old(version: str) -> None:
+    """And not answered with the objects of today."""
+    async with serving(version) as http:
+        await five(http)
+        _, first = await http.ask("GET", f"{CONFIG_MAPS}?limit=2")
+        await http.ask("DELETE", f"{CONFIG_MAPS}/c")
+        http.server.state.store.kind("configmaps").forget(http.server.state.store.revision)
+        code, status = await http.ask("GET", f"{CONFIG_MAPS}?limit=2&continue={first['metadata']['continue']}")
+        assert (code, status["reason"]) == (410, "Expired")

@@ -48,6 +48,18 @@ def test_a_pod_keeps_its_status_and_gets_its_namespace(version: str) -> None:
     assert server.state.store.get("namespaces", "", "elsewhere") is not None
 
 
+def test_an_empty_namespace_is_the_default_one() -> None:
+    server = ApiServer()
+    server.load([{**POD, "metadata": {"name": "p", "namespace": ""}}])
+    assert server.state.store.get("pods", "default", "p") is not None
+
+
+def test_what_belongs_to_no_namespace_has_none() -> None:
+    server = ApiServer()
+    server.load([{**NODE, "metadata": {"name": "n", "namespace": "x"}}])
+    assert server.state.store.get("nodes", "", "n") is not None
+
+
 def test_what_was_given_is_not_changed() -> None:
     ApiServer().load([POD])
     assert "uid" not in POD["metadata"]
@@ -58,6 +70,11 @@ def test_what_was_given_is_not_changed() -> None:
     [
         ({"apiVersion": "v9", "kind": "Pod", "metadata": {"name": "p"}}, 'no kind "Pod" in version "v9" is served'),
         ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": 1}}, "containers"),
+        ({"apiVersion": "v1", "kind": "Node"}, "metadata is missing"),
+        ({"apiVersion": "v1", "kind": "Node", "metadata": [1]}, "metadata is missing"),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": [1]}}, "metadata.namespace"),
+        ({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}}, "a Binding is not kept"),
+        ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "x": object()}, "not an object of the API"),
         ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "P"}, "spec": {"containers": []}}, "metadata.name"),
     ],
 )

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.unit.apiserver.in_process import JSON_PATCH, PODS, STRATEGIC, VERSIONS, Api, causes, pod
 
-from ksp.apiserver import json_patch, merge_patch, strategic_merge
-from ksp.apiserver.api_types import find, types_of
+from ksp.apiserver.codec.api_types import find, types_of
+from ksp.apiserver.patches import json_patch, merge_patch, strategic_merge
 
 Json = dict[str, Any]
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksp.apiserver.go_times import TimeTextError, micro_time_of, time_of
-from ksp.apiserver.human_durations import human_duration
-from ksp.apiserver.quantities import QuantityTextError, canonical
+from ksp.apiserver.codec.go_times import TimeTextError, micro_time_of, time_of
+from ksp.apiserver.codec.quantities import QuantityTextError, canonical
+from ksp.apiserver.tables.human_durations import human_duration
 from ksp.model.quantity import milli_value
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ksp.apiserver.api_types import find
-from ksp.apiserver.codec import FieldError, decode
+from ksp.apiserver.codec.api_types import find
+from ksp.apiserver.codec.decoder import FieldError, decode
 
 Json = dict[str, Any]
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from ksp.apiserver.http.routing import Target, parse
 from ksp.apiserver.resources import catalogue
-from ksp.apiserver.routing import Target, parse
 
 
 def target(method: str, path: str) -> Target:

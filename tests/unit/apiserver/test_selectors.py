@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from ksp.apiserver.handlers.selectors import field_selector, label_selector
 from ksp.apiserver.resources import catalogue
-from ksp.apiserver.selectors import field_selector, label_selector
 from ksp.apiserver.status import ApiStatusError
 from ksp.apiserver.versions import V1_19, V1_36
 

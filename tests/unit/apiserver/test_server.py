@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import gzip
+import io
 import ssl
 
 import aiohttp
@@ -24,7 +25,9 @@ async def test_names_of_this_machine_are_taken(host: str) -> None:
         assert (await http.ask("GET", "/version", headers={"Host": host}))[0] == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "evil.example:80"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "evil.example:80", "[", "[::1", ""]
+)
 async def test_other_names_are_refused(host: str) -> None:
     async with serving() as http:
         code, body = await http.ask("GET", "/version", headers={"Host": host})
@@ -33,11 +36,72 @@ async def test_other_names_are_refused(host: str) -> None:
 
 @pytest.mark.parametrize(
     ("origin", "code"),
-    [("http://localhost:3000", 200), ("http://127.0.0.1", 200), ("https://evil.example", 403), ("null", 403)],
+    [
+        ("http://localhost:8001", 200),
+        ("http://localhost:3000", 403),  # a page of another server on this machine
+        ("http://localhost", 403),
+        ("https://evil.example", 403),
+        ("http://[", 403),
+        ("null", 403),
+    ],
 )
 async def test_pages_from_elsewhere_are_refused(origin: str, code: int) -> None:
     async with serving() as http:
-        assert (await http.ask("GET", "/version", headers={"Origin": origin}))[0] == code
+        headers = {"Host": "localhost:8001", "Origin": origin}
+        assert (await http.ask("GET", "/version", headers=headers))[0] == code
+
+
+async def test_paths_of_any_bytes() -> None:
+    async with serving() as http:
+        code, status = await http.ask("GET", f"{CONFIG_MAPS}/%ff%00%0d%0a")
+        assert (code, status["reason"]) == (404, "NotFound")
+
+
+HEAD = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n".encode()
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b'Transfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\nzz\r\n',
+        b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde",
+        b"Content-Encoding: br\r\nContent-Length: 5\r\n\r\nabcde",
+    ],
+)
+async def test_bodies_that_cannot_be_read(rest: bytes) -> None:
+    async with serving() as http:
+        reader, writer = await asyncio.open_connection("127.0.0.1", http.server.port)
+        async with asyncio.timeout(PATIENCE):
+            writer.write(HEAD + rest)
+            answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert answer.split()[1] == b"400"
+
+
+async def test_a_compressed_body_is_not_blown_up() -> None:
+    async with serving() as http:
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        data = io.BytesIO(gzip.compress(b" " * 20_000_000))
+        async with http.session.post(http.server.url + CONFIG_MAPS, data=data, headers=headers) as response:
+            assert response.status == 400  # and not 413
+
+
+async def test_a_fault_of_the_server_is_told_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as http:
+        http.server.state.catalogue = None  # type: ignore[assignment]
+        code, status = await http.ask("GET", "/api/v1/nodes")
+        assert (code, status["reason"]) == (500, "InternalError")
+    assert "GET /api/v1/nodes" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_addresses_that_mean_all_are_told_as_one_that_leads_here() -> None:
+    server = ApiServer()
+    for host, url in (("0.0.0.0", "http://127.0.0.1:0"), ("::", "http://[::1]:0"), ("::1", "http://[::1]:0")):
+        server._host = host
+        assert server.url == url
+        assert server.kubeconfig()["clusters"][0]["cluster"]["server"] == url
 
 
 async def test_tls_with_an_authority_of_its_own() -> None:

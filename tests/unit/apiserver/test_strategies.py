@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.apiserver.in_process import PODS, VERSIONS, Api, causes, pod
 
-from ksp.apiserver.validation_names import label, qualified_name, subdomain
+from ksp.apiserver.validation.names import label, qualified_name, subdomain
 from ksp.apiserver.versions import V1_19, V1_36
 
 Json = dict[str, Any]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from tests.unit.apiserver.in_process import PODS, Api, pod
 
-from ksp.apiserver.pod_rows import pod_cells
-from ksp.apiserver.table_rows import ROWS
-from ksp.apiserver.tables import _columns
+from ksp.apiserver.tables.pod_rows import pod_cells
+from ksp.apiserver.tables.rows import ROWS
+from ksp.apiserver.tables.tables import _columns
 from ksp.apiserver.versions import V1_19, V1_36, VERSIONS
 
 Json = dict[str, Any]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+
 import pytest
 from tests.unit.apiserver.over_http import CONFIG_MAPS, Http, serving, until
+
+from ksp.apiserver import server
+from ksp.apiserver.handlers import watches
 
 VERSIONS = pytest.mark.parametrize("version", ["1.19", "1.36"])
 WATCH = f"{CONFIG_MAPS}?watch=true"
@@ -161,3 +167,122 @@ async def test_one_line_is_made_for_all_watchers() -> None:
     async with serving() as http, http.watching(WATCH) as one, http.watching(WATCH) as other:
         await http.make("a")
         assert await one.next() == await other.next()
+
+
+async def test_tables_with_and_without_objects_are_not_mixed() -> None:
+    headers = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    async with (
+        serving() as http,
+        http.watching(f"{WATCH}&includeObject=None", headers) as bare,
+        http.watching(f"{WATCH}&includeObject=Object", headers) as whole,
+    ):
+        for name in ("a", "b"):
+            await http.make(name)
+        for _ in range(2):
+            assert (await bare.next())["object"]["rows"][0]["object"] is None
+            assert (await whole.next())["object"]["rows"][0]["object"]["kind"] == "ConfigMap"
+
+
+async def test_a_table_names_its_columns_in_its_first_line_whatever_happens_meanwhile() -> None:
+    async with serving() as http:
+        await http.make("a")
+        headers = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+        async with http.watching(WATCH, headers) as lines:
+            await http.make("b")
+            first, second = await lines.events(2)
+    assert first["object"]["rows"][0]["cells"][0] == "a"
+    assert first["object"]["columnDefinitions"]
+    assert second["object"]["columnDefinitions"] is None
+
+
+# --- watchers that are slow, dead or many ----------------------------------------------------------------------------
+
+
+async def test_what_is_there_may_be_more_than_the_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watches, "BACKLOG", 1000)
+    monkeypatch.setattr(watches, "SLICE", 2)
+    async with serving() as http:
+        names = [f"a{number}" for number in range(10)]
+        made = [await http.make(name) for name in names]
+        async with http.watching(WATCH) as lines:
+            assert await lines.take(10) == [("ADDED", name) for name in names]
+        async with http.watching(f"{WATCH}&resourceVersion={made[0]['metadata']['resourceVersion']}") as lines:
+            assert await lines.take(9) == [("ADDED", name) for name in names[1:]]
+
+
+def filled(http: Http, name: str) -> None:
+    """A large configmap, without a request."""
+    meta = {"name": name, "namespace": "default", "uid": name}
+    http.server.state.store.put("configmaps", {"apiVersion": "v1", "metadata": meta, "data": {"a": "x" * 300_000}})
+
+
+async def test_a_watcher_that_does_not_read_costs_no_more_than_the_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And holds up neither the writer nor another watcher."""
+    monkeypatch.setattr(watches, "BACKLOG", 1_500_000)
+    async with serving() as http, http.watching(WATCH), http.watching(WATCH) as reader:
+        open_ones = list(http.server._watches)
+        for number in itertools.count():
+            filled(http, f"a{number}")
+            assert all(sum(map(len, watch._lines)) <= 1_500_000 for watch in open_ones)
+            assert await reader.take(1) == [("ADDED", f"a{number}")]
+            if any(watch.ended for watch in open_ones):
+                break
+        assert [sum(map(len, watch._lines)) for watch in open_ones if watch.ended] == [0]
+
+
+async def test_a_watcher_that_takes_nothing_is_disconnected() -> None:
+    async with serving() as http, http.watching(WATCH) as dead:
+        (watch,) = http.server._watches
+        for number in itertools.count():
+            filled(http, f"a{number}")
+            for _ in range(20):
+                await asyncio.sleep(0)
+            if watch._lines:  # nobody fetches them: the socket takes no more
+                break
+        http.clock.advance(server.PATIENCE + 1)
+        await until(lambda: not http.server._watches)
+        assert not http.server.state.store.kind("configmaps").listeners
+        dead.response.close()
+
+
+async def test_there_is_a_limit_to_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_WATCHES", 1)
+    async with serving() as http, http.watching(WATCH):
+        code, status = await http.ask("GET", WATCH)
+        assert (code, status["reason"]) == (429, "TooManyRequests")
+        assert (await http.ask("GET", CONFIG_MAPS))[0] == 200
+
+
+async def test_a_fault_in_a_watch_is_not_that_of_the_writer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving() as http, http.watching(WATCH) as lines:
+
+        def broken(*_: object) -> None:
+            raise RuntimeError("a fault")
+
+        monkeypatch.setattr(watches, "public", broken)
+        await http.make("a")
+        (event,) = await lines.rest()
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 500)
+    assert "a fault" in caplog.text
+
+
+async def test_lines_of_the_past_are_not_kept() -> None:
+    async with serving() as http:
+        made = await http.make("a")
+        await http.make("b")
+        async with http.watching(f"{WATCH}&resourceVersion={made['metadata']['resourceVersion']}") as lines:
+            assert await lines.take(1) == [("ADDED", "b")]
+        assert not any(event.encoded for event in http.server.state.store.kind("configmaps").log)
+
+
+async def test_a_kind_without_a_cache_does_not_tell_half_of_what_happened() -> None:
+    """A log that does not reach back is as a compaction: nothing is skipped in silence."""
+    async with serving("1.36", uncached=["configmaps"]) as http:
+        made = await http.make("a")
+        await http.make("b")
+        http.server.state.store.kind("configmaps").forget(http.server.state.store.revision)
+        async with http.watching(f"{WATCH}&resourceVersion={made['metadata']['resourceVersion']}") as lines:
+            (event,) = await lines.rest()
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)

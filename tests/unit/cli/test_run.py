@@ -110,10 +110,18 @@ async def test_open_bindings_finish_and_a_second_signal_ends_it_at_once(tmp_path
             assert await run.end() == 128 + signal.SIGTERM
 
 
-async def test_a_server_that_is_away_is_waited_for_and_named() -> None:
+async def test_a_server_that_is_away_is_waited_for_and_named_and_warnings_of_the_policy_are_said(
+    tmp_path: Path,
+) -> None:
+    spare = 'predicate Spare { deny "x" when node.name == "a" }'
+    text = f'import "ksp:default.ksp"\n{spare}\nprofile "p" uses DefaultProvider {{ }}\n'
+    policy = written(tmp_path, {"spare.ksp": text}) / "spare.ksp"
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-    async with started("--master", url, "--port", "0") as run:
+    async with started("--master", url, "--port", "0", "--policy-file", str(policy)) as run:
+        line = await run.says("policy warning")
+        assert line.startswith("W")
+        assert f'place={policy}:2 code=KSP0705 message="the predicate `Spare` is in no provider"' in line
         line = await run.says("waiting for the API server")
         assert f"server={url}" in line
         run.process.terminate()

@@ -54,6 +54,16 @@ def test_a_single_profile_takes_the_name_of_the_flag(tmp_path: Path) -> None:
     assert names(of_file(tmp_path, IMPORT + 'profile "a" uses Both { }\n', name="mine")) == ["mine"]
 
 
+def test_what_check_warns_of_comes_with_the_rules(tmp_path: Path) -> None:
+    unused = 'predicate Spare {\n  deny "x" when node.name == "a"\n}\n'
+    text = IMPORT + unused + 'profile "a" uses Both { }\n'
+    (found,) = of_file(tmp_path, text).warnings
+    assert (found.code, found.message) == ("KSP0705", "the predicate `Spare` is in no provider")
+    tests = {"policy.test.ksp": IMPORT + unused, "policy.ksp": text, "room.ksp": ROOM, "lib/room.ksp": LIBRARY}
+    assert [each.span.source.name for each in of_folder(tmp_path, tests).warnings] == [str(tmp_path / "policy.ksp")]
+    assert of_file(tmp_path, IMPORT + 'profile "a" uses Both { }\n').warnings == ()
+
+
 def test_several_profiles_cannot_take_one_name(tmp_path: Path) -> None:
     with pytest.raises(click.UsageError, match=r"declares several profiles \(a, b\)"):
         of_file(tmp_path, IMPORT + 'profile "a" uses Both { }\nprofile "b" uses Both { }\n', name="mine")

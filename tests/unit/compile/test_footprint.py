@@ -105,6 +105,41 @@ def test_reads_are_by_part_and_by_entry_where_the_key_is_constant() -> None:
     assert found.node == ("allocatable[…]", 'labels["a"]', 'requested["cpu"]')
 
 
+# Each with what it reads of a node, where it goes through the feasible ones or passes nodes on.
+OF_NODES = {
+    "score size(feasible.filter(n, n.podCount > 1))": {"podCount"},
+    'score feasible.exists(n, "a" in n.labels && n.labels["b"] == "c") ? 1 : 0': {'labels["a"]', 'labels["b"]'},
+    "score feasible[0].podCount": {"podCount"},
+    "let some = feasible.filter(n, n.podCount > 1) score some.map(n, size(n.labels)).sum()": {"podCount", "labels"},
+    "let first = feasible[0] score first.podCount": {"podCount"},
+    "fn crowd(n: Node): int = n.podCount * n.podCount score crowd(feasible[0])": {"podCount"},
+    "param t: NodeSelectorTerm = {} score size(feasible.filter(n, t.matches(n)))": {"labels", "name"},
+    "score node.podCount normalize { score node.score }": {"podCount"},
+    "score feasible.exists(n, n == node) ? 1 : 0": {"*"},
+}
+
+
+@pytest.mark.parametrize(("body", "parts"), OF_NODES.items(), ids=OF_NODES)
+def test_reads_of_feasible_nodes(body: str, parts: set[str]) -> None:
+    assert {*footprint_of(rule(f"priority P {{ {body} }}")).node} == parts
+
+
+OF_ROWS = {
+    "view w = count p in cluster.pods where t.matches(p.node) score w": {"node.labels", "node.name"},
+    'fn zone(n: Node): string = n.labels["a"] + n.labels["b"] view w = count p in cluster.pods by zone(p.node) '
+    "score size(w)": {'node.labels["a"]', 'node.labels["b"]'},
+    "score 1 normalize { view f = first n in feasible where n.podCount > 1 score f.score }": {"podCount"},
+    "score 1 normalize { view f = sum n.score for n in feasible where n.podCount > 1 score f }": {"podCount"},
+}
+
+
+@pytest.mark.parametrize(("body", "parts"), OF_ROWS.items(), ids=OF_ROWS)
+def test_reads_of_rows_that_are_passed_on(body: str, parts: set[str]) -> None:
+    found = footprint_of(rule(f"priority P {{ param t: NodeSelectorTerm = {{}} {body} }}"))
+    assert [{*view.rows} for view in found.views] == [parts]
+    assert not found.node
+
+
 def test_functions_read_what_they_do_in_their_place() -> None:
     assert footprint('fn zone(n: Node): string = n.labels["zone"] deny "x" when zone(node) == ""').node == (
         'labels["zone"]',

@@ -12,6 +12,7 @@ from ksp.core.errors import IllegalMoveError
 from ksp.core.queue import TRANSITIONS, Place, QueuedPod, QueueEvent, SchedulingQueue
 
 FIT = frozenset({"PodFitsResources"})
+TAINTS = frozenset({"PodToleratesNodeTaints"})
 
 
 def popped(queue: SchedulingQueue, now: float = 0.0) -> QueuedPod:
@@ -20,11 +21,11 @@ def popped(queue: SchedulingQueue, now: float = 0.0) -> QueuedPod:
     return queued
 
 
-def unschedulable(queue: SchedulingQueue, uid: str = "p", now: float = 0.0) -> QueuedPod:
+def unschedulable(queue: SchedulingQueue, uid: str = "p", now: float = 0.0, *, by: frozenset[str] = FIT) -> QueuedPod:
     queue.add(pod(uid), now)
     queued = popped(queue, now)
     assert queued.uid == uid
-    assert queue.fail(queued, now, FIT) is Place.UNSCHEDULABLE
+    assert queue.fail(queued, now, by) is Place.UNSCHEDULABLE
     return queued
 
 
@@ -130,10 +131,35 @@ def test_a_new_status_ends_no_backoff() -> None:
 
 def test_only_pods_that_the_event_may_help_are_moved() -> None:
     queue = SchedulingQueue()
-    first, second = unschedulable(queue, "a"), unschedulable(queue, "b")
-    assert queue.move(lambda queued: queued.uid == "b", 5.0) == 1
+    first, second = unschedulable(queue, "a"), unschedulable(queue, "b", by=TAINTS)
+    assert queue.move(lambda rules: rules == TAINTS, 5.0) == 1
     assert (first.place, second.place) == (Place.UNSCHEDULABLE, Place.ACTIVE)
     assert first.unschedulable_by == FIT
+
+
+def test_pods_wake_in_the_order_in_which_they_failed_whatever_denied_them() -> None:
+    queue = SchedulingQueue()
+    for name, rules in (("a", FIT), ("b", TAINTS), ("c", FIT), ("d", TAINTS)):
+        unschedulable(queue, name, by=rules)
+    assert queue.move_all(5.0) == 4
+    assert [popped(queue, 5.0).uid for _ in range(4)] == ["a", "b", "c", "d"]
+
+
+def test_a_move_request_asks_once_for_pods_that_the_same_rules_denied() -> None:
+    queue = SchedulingQueue()
+    for i in range(20):
+        unschedulable(queue, f"p{i}", by=FIT if i % 2 else TAINTS)
+    asked: list[frozenset[str]] = []
+
+    def may_help(rules: frozenset[str]) -> bool:
+        asked.append(rules)
+        return rules == FIT
+
+    assert queue.move(may_help, 5.0) == 10
+    assert sorted(asked, key=sorted) == sorted([FIT, TAINTS], key=sorted)
+    asked.clear()
+    queue.move(may_help, 5.0)
+    assert asked == [TAINTS]
 
 
 def test_a_move_request_during_the_attempt_is_not_lost() -> None:

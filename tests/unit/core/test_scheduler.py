@@ -473,10 +473,9 @@ def test_what_is_listed_anew_wakes_nobody_and_changes_nothing() -> None:
     subject.on(SetObject("services", "default", "s", service), 0.0)
     subject.on(SetPod(pod("runs", on="n")), 0.0)
     subject.on(SetPod(pod("waits", requests={"cpu": "64"})), 0.0)
-    stepped(subject)
-    queued = subject.queue.get("waits")
+    queued = subject.queue.pop(0.0)
     assert queued is not None
-    queued.unschedulable_by = frozenset()  # whatever happens helps it
+    subject.queue.fail(queued, 0.0, frozenset())  # whatever happens helps it
     generation = subject.state.generation
     later = {"resourceVersion": "2"}
     subject.on(SetNode(replace(node("n"), metadata=replace(node("n").metadata, resource_version="2"))), 5.0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import trustme
 
-from ksp.kube.tls import Pem, Trust
+from ksp.kube.auth.tls import Pem, Trust
 
 
 @dataclass(frozen=True)

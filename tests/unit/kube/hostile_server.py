@@ -1,6 +1,7 @@
 """An API server that does what a test tells it to, over real sockets: the failures of servers, proxies and networks.
 
-Each list and each watch takes the next answer that was planned for it, and the last one for all further ones.
+Each list and each watch takes the next answer that was planned for it, and the last one for all further ones. A probe,
+a list of one object, is told a version that is far ahead, unless something else was planned.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from contextlib import asynccontextmanager
 from typing import Literal
 
 from aiohttp import web
-from tests.unit.kube.api_objects import Json, line
+from tests.unit.kube.api_objects import Json, line, listed
 
-from ksp.kube.client import Client
-from ksp.kube.cluster import Cluster
+from ksp.kube.auth.cluster import Cluster
+from ksp.kube.http.client import Client
 from ksp.kube.timers import Timers
 
-What = Literal["list", "watch"]
+What = Literal["list", "probe", "watch"]
 Answer = Callable[["Stream"], Awaitable[None]]
 
 CORE = {"pods": "Pod", "nodes": "Node", "services": "Service"}
 VERBS = ["get", "list", "watch"]
+FAR_AHEAD = 10**9
 
 
 class Stream:
@@ -115,10 +117,11 @@ class HostileServer:
 
     def __init__(self) -> None:
         self.port = 0
-        self.asked: dict[What, list[dict[str, str]]] = {"list": [], "watch": []}
+        self.asked: dict[What, list[dict[str, str]]] = {"list": [], "probe": [], "watch": []}
         self.paths: list[str] = []
         self.discovery: dict[str, Json | tuple[int, str]] = _discovery()
         self._plans: dict[What, deque[Answer]] = defaultdict(deque)
+        self.plan("probe", reply(listed(version=FAR_AHEAD)))
         self._changed = asyncio.Condition()
         self._stopping = asyncio.Event()
         self._runner: web.AppRunner | None = None
@@ -158,7 +161,7 @@ class HostileServer:
             return web.json_response(found) if isinstance(found, dict) else web.Response(status=found[0], text=found[1])
         if request.path != "/api/v1/pods":
             return web.Response(status=404, text="404 page not found\n")
-        what: What = "watch" if request.query.get("watch") == "true" else "list"
+        what = _what(request.query)
         async with self._changed:
             self.asked[what].append(dict(request.query))
             self._changed.notify_all()
@@ -179,6 +182,12 @@ class HostileServer:
         stream.abort()
         working.cancel()
         await asyncio.wait({working})
+
+
+def _what(query: Mapping[str, str]) -> What:
+    if query.get("watch") == "true":
+        return "watch"
+    return "probe" if query.get("limit") == "1" else "list"
 
 
 def _discovery() -> dict[str, Json | tuple[int, str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.unit.kube.timers import START, VirtualTimers
 
-from ksp.kube.exec_plugin import VERSIONS, ExecPlugin
+from ksp.kube.auth.exec_plugin import VERSIONS, ExecPlugin
 
 
 def script(path: Path, source: str) -> Path:

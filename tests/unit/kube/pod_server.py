@@ -12,8 +12,8 @@ from typing import Any
 
 from aiohttp import web
 
-from ksp.kube.client import Client
-from ksp.kube.config import Cluster
+from ksp.kube.auth.config import Cluster
+from ksp.kube.http.client import Client
 from ksp.kube.timers import Timers
 from ksp.model.info import PodInfo
 from ksp.model.meta import ObjectMeta
@@ -168,6 +168,10 @@ def fails(code: int) -> Fault:
         return status(code, "InternalError", "etcdserver: request timed out")
 
     return fault
+
+
+NESTED = says('{"x": ' + "[" * 100_000, 200)
+"""What no decoder follows to its end."""
 
 
 async def proceeds(_request: web.Request, apply: Apply) -> web.StreamResponse:

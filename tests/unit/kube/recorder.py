@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksp.kube.resources import Object, key_of
+from ksp.kube.watch.resources import Object, key_of
 
 
 class Recorder:

@@ -12,11 +12,11 @@ from tests.unit.kube.eager_timers import EagerTimers
 from tests.unit.kube.hostile_server import HostileServer, client_of
 from tests.unit.kube.recorder import Recorder
 
-from ksp.kube.observer import Ending
-from ksp.kube.reader import Reader
-from ksp.kube.reflector import ReflectorSettings
-from ksp.kube.shared_informers import SharedInformers
+from ksp.kube.http.reader import Reader
 from ksp.kube.timers import Timers
+from ksp.kube.watch.observer import Ending
+from ksp.kube.watch.reflector import ReflectorSettings
+from ksp.kube.watch.shared_informers import SharedInformers
 
 PAGES = ReflectorSettings(watch_list=False)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from ksp.kube.cluster import Cluster
+from ksp.kube.auth.cluster import Cluster
 
 BOUND = 20.0
 """Real seconds that a test may take inside of a server."""

@@ -11,7 +11,7 @@ from tests.unit.core.scheduling import FakeDice, default_profile
 from tests.unit.kube.timers import VirtualTimers
 
 from ksp.core.scheduler import Scheduler, Step
-from ksp.kube.writes import Bound, NotBound
+from ksp.kube.write.writes import Bound, NotBound
 from ksp.model.info import PodInfo
 from ksp.ports import Dice
 from ksp.runtime.loop import SchedulingLoop
@@ -35,7 +35,8 @@ class Stopwatch:
 
 @dataclass
 class Writer:
-    """Remembers what it was asked for. A binding ends at once with `outcome`, or, while `held`, when the test says."""
+    """Remembers what it was asked for. A binding ends at once with `outcome`, or, while `held`, when the test says; a
+    condition when `may_write` is set, as it is at first."""
 
     outcome: Bound | NotBound | Exception = field(default_factory=Bound)
     held: bool = False
@@ -43,6 +44,10 @@ class Writer:
     conditions: list[tuple[str, str, str]] = field(default_factory=list)
     open: dict[str, asyncio.Future[Bound | NotBound]] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    may_write: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.may_write.set()
 
     async def bind(self, pod: PodInfo, node: str) -> Bound | NotBound:
         self.binds.append((pod.name, node))
@@ -60,6 +65,7 @@ class Writer:
     async def set_condition(self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None) -> None:
         self.conditions.append((pod.name, reason, message))
         self.changed.set()
+        await self.may_write.wait()
 
     async def until(self, holds: Callable[[Writer], bool]) -> None:
         async with asyncio.timeout(WITHIN):

@@ -24,7 +24,7 @@ from tests.unit.runtime.embedded import (
 
 from ksp.apiserver.server import STATIC_USERS
 from ksp.kube.errors import ConfigError
-from ksp.kube.events import EventRecorder
+from ksp.kube.events.recorder import EventRecorder
 from ksp.runtime.app import App, running
 
 TOKENS = {f"token-of-{name}": user for name, user in STATIC_USERS.items()}
@@ -154,10 +154,37 @@ async def test_a_fault_ends_it_and_its_bindings(
     assert caplog.messages == ["gave up waiting for a binding; it may have happened pod=default/a node=n1"]
 
 
+async def test_who_uses_a_running_app_is_told_at_once_when_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served() as server:
+        ends = asyncio.Event()
+
+        async def broken(_: EventRecorder) -> None:
+            await ends.wait()
+            raise ZeroDivisionError("a bug")
+
+        monkeypatch.setattr(EventRecorder, "run", broken)
+
+        async def using() -> None:
+            async with running(app_of(server)):
+                ends.set()
+                await asyncio.Event().wait()
+
+        with pytest.raises(ExceptionGroup) as error:
+            await using()
+        assert error.group_contains(ZeroDivisionError, match="a bug")
+
+
+async def test_what_goes_wrong_beside_a_running_app_is_raised_as_it_is() -> None:
+    async with served() as server:
+        with pytest.raises(ZeroDivisionError, match="beside"):
+            async with running(app_of(server)):
+                raise ZeroDivisionError("beside")
+
+
 async def test_a_server_that_restarts_gets_its_next_binding_soon_after_its_return() -> None:
     async with served() as server:
         server.load([node("n1"), pod("a")])
-        async with running(app_of(server)):
+        async with running(app_of(server, flush_seconds=0.1)):
             await pod_until(server, "a", node_of)
             await server.restart()
             began = time.perf_counter()

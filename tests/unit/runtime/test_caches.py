@@ -47,3 +47,17 @@ async def test_what_is_waited_for_is_said_now_and_then(caplog: pytest.LogCapture
         await timers.advance(100)
     assert len(told) == 4
     assert caplog.messages == ["waiting for caches", *told[1:]]
+
+
+async def test_long_reasons_are_not_repeated_and_their_kinds_are_told_together() -> None:
+    timers, told = VirtualTimers(), list[str]()
+    caches = Caches(
+        *((kind, f"cannot list {kind}: add to the ClusterRole: " + "rule " * 40) for kind in ("pods", "nodes"))
+    )
+    async with asyncio.timeout(WITHIN):
+        waiting = asyncio.create_task(synced(caches, timers, told.append))
+        await settle()
+        await timers.advance(1)
+        assert told[1:] == ["waiting for pods, nodes: the warnings in the log say why, and what to do"]
+        caches.done.set()
+        await waiting

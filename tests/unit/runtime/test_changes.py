@@ -6,7 +6,7 @@ from tests.unit.core.scheduling import node, pod
 
 from ksp.core.changes import Change, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod
 from ksp.core.state import CLUSTER_KINDS, NAMESPACED_KINDS
-from ksp.kube.resources import RESOURCES
+from ksp.kube.watch.resources import RESOURCES
 from ksp.model.apps import Service
 from ksp.model.decode import convert
 from ksp.model.info import PodInfo

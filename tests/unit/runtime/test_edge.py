@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from tests.unit.core.scheduling import info
 
-from ksp.kube.writes import Patched
+from ksp.kube.write.writes import Patched
 from ksp.runtime.edge import EventWatch, ReflectorWatch, RequestWatch, WriteWatch
 
 
@@ -38,6 +38,31 @@ def test_that_all_is_well_again_is_said(caplog: pytest.LogCaptureFixture) -> Non
     assert "all caches are kept up to date again" not in caplog.messages
     watch.watching("nodes")
     assert caplog.messages[-1] == "all caches are kept up to date again"
+
+
+def test_a_connection_that_is_lost_now_and_then_is_no_news_and_one_that_is_lost_at_once_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    registry, now = CollectorRegistry(), [0.0]
+    watch = ReflectorWatch(registry, lambda: now[0])
+    caplog.set_level("INFO", logger="ksp")
+    for _ in range(3):
+        watch.watching("pods")
+        now[0] += 60.0
+        watch.watch_ended("pods", "lost")
+        watch.failed("pods", "cannot watch pods: the connection was lost")
+    assert caplog.messages == []
+    assert value(registry, "ksp_reflector_failures_total", resource="pods") == 3
+    watch.failed("pods", "cannot watch pods: Connection refused")  # it cannot be opened again
+    watch.watching("pods")
+    now[0] += 1.0
+    watch.watch_ended("pods", "lost")
+    watch.failed("pods", "cannot watch pods: the connection was lost")
+    assert caplog.messages == [
+        "cannot watch pods: Connection refused",
+        "all caches are kept up to date again",
+        "cannot watch pods: the connection was lost",
+    ]
 
 
 def test_what_reflectors_do_is_counted() -> None:

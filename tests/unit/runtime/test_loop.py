@@ -11,7 +11,8 @@ from tests.unit.runtime.driving import Stopwatch, World, running
 
 from ksp.core.changes import DeleteNode, DeletePod, SetNode, SetPod
 from ksp.core.errors import InternalError
-from ksp.kube.writes import Bound, NotBound
+from ksp.kube.write.writes import Bound, NotBound
+from ksp.runtime.reports import SENDERS
 
 UNREACHED = NotBound("no connection", unreached=True)
 
@@ -175,6 +176,8 @@ async def test_a_waiting_binding_whose_pod_or_node_went_away_is_not_tried_again(
         await settle()
         assert len(world.loop.binds) == 0
         assert world.seen.failures == [("a", "no connection")]
+        still_there = isinstance(change, DeleteNode)
+        assert world.recorder.events == [("a", "FailedScheduling", "Binding rejected: no connection")] * still_there
         world.writer.outcome = Bound()
         await world.timers.advance(30)
         assert len(world.writer.binds) <= 2
@@ -315,6 +318,59 @@ async def test_a_pod_that_comes_back_while_its_binding_is_open_is_not_bound_twic
         world.writer.open["a"].set_result(NotBound("conflict"))
         await world.timers.advance(3)
         assert len(world.writer.binds) == 2
+        assert world.seen.faults == []
+
+
+async def test_a_pod_that_is_shown_on_a_node_while_it_is_bound_hears_nothing_of_a_binding_that_failed() -> None:
+    """Another scheduler was quicker."""
+    world = World()
+    world.writer.held = True
+    world.loop.deliver(SetNode(node("n1")))
+    world.loop.deliver(SetNode(node("n2")))
+    world.loop.deliver(SetPod(pod("a")))
+    async with running(world):
+        await world.writer.until(lambda w: bool(w.open))
+        world.loop.deliver(SetPod(pod("a", on="n2")))
+        world.writer.open["a"].set_result(NotBound("the pod is on node n2 already"))
+        await settle()
+        assert len(world.loop.binds) == 0
+    assert (world.recorder.events, world.writer.conditions) == ([], [])
+    assert world.scheduler.cache.node_name_of("a") == "n2"
+
+
+async def test_a_pod_that_another_scheduler_bound_is_told_of_in_the_log_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """Its user sees a pod that runs; that two schedulers serve one name is for whoever runs them."""
+    world = World()
+    world.writer.outcome = NotBound("the pod is on node n2 already", elsewhere=True)
+    world.loop.deliver(SetNode(node("n1")))
+    world.loop.deliver(SetPod(pod("a")))
+    async with running(world):
+        await world.writer.until(lambda w: bool(w.binds))
+        await settle()
+        assert world.seen.failures == [("a", "the pod is on node n2 already")]
+    assert (world.recorder.events, world.writer.conditions) == ([], [])
+    assert "another scheduler has bound the pod" in caplog.text
+
+
+async def test_no_report_is_written_while_the_pod_is_being_bound() -> None:
+    """It would come after the binding, and say for ever that a pod which runs has no node."""
+    world = World()
+    world.writer.held = True
+    world.writer.may_write.clear()
+    world.loop.deliver(SetNode(node("n1", cpu="1")))
+    names = [f"p{i}" for i in range(SENDERS + 1)]
+    for name in names:
+        world.loop.deliver(SetPod(pod(name, requests={"cpu": "2"})))
+    async with running(world):
+        await world.writer.until(lambda w: len(w.conditions) == SENDERS)
+        last = names[-1]
+        assert last not in [name for name, *_ in world.writer.conditions]
+        world.loop.deliver(SetPod(pod(last, requests={"cpu": "1"})))
+        await world.writer.until(lambda w: last in w.open)
+        world.writer.may_write.set()
+        await settle()
+        assert last not in [name for name, *_ in world.writer.conditions]
+        assert len(world.loop.reports) == 0
 
 
 async def test_a_fault_while_an_event_is_told_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

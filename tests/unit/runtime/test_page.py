@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from tests.unit.core.scheduling import scheduler
 
 from ksp.cli.run import run
-from ksp.kube.resources import RESOURCES
+from ksp.kube.watch.resources import RESOURCES
 from ksp.runtime.changes import KINDS
 from ksp.runtime.edge import EventWatch, ReflectorWatch, RequestWatch, WriteWatch
 from ksp.runtime.metrics import BuildInfo, CoreMetrics, SchedulerMetrics

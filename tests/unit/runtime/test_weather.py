@@ -14,7 +14,7 @@ from tests.unit.runtime.driving import Recorder, Seen, Stopwatch
 
 from ksp.core.changes import DeletePod, SetNode, SetPod
 from ksp.core.scheduler import Scheduler
-from ksp.kube.writes import Bound, NotBound
+from ksp.kube.write.writes import Bound, NotBound
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
 from ksp.runtime.chance import RandomDice

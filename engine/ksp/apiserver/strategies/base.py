@@ -5,13 +5,13 @@ from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-from ksp.apiserver import codec
-from ksp.apiserver.api_types import find, types_of
-from ksp.apiserver.defaults import fill
+from ksp.apiserver.codec import decoder
+from ksp.apiserver.codec.api_types import find, types_of
 from ksp.apiserver.status import Cause
+from ksp.apiserver.strategies.defaults import fill
 from ksp.apiserver.strategy import Context, Json, Strategy
-from ksp.apiserver.validation import validate_metadata, validate_metadata_update
-from ksp.apiserver.validation_names import Check, path_segment, subdomain
+from ksp.apiserver.validation.metadata import validate_metadata, validate_metadata_update
+from ksp.apiserver.validation.names import Check, path_segment, subdomain
 
 Defaults = Mapping[str, Any]
 NONE: Final[Defaults] = MappingProxyType({})
@@ -38,10 +38,10 @@ class Kind(Strategy):
         struct = find(resource.group, resource.version, resource.kind, minor)
         if struct is None:
             partial = types_of(minor)["meta.v1.PartialObjectMetadata"]
-            read, unknown = codec.decode({"metadata": obj.get("metadata")}, partial, minor)
+            read, unknown = decoder.decode({"metadata": obj.get("metadata")}, partial, minor)
             obj["metadata"] = read["metadata"]
             return unknown
-        read, unknown = codec.decode(obj, struct, minor)
+        read, unknown = decoder.decode(obj, struct, minor)
         obj.clear()
         obj.update(read)
         return unknown

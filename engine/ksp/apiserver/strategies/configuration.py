@@ -3,11 +3,11 @@
 import base64
 from typing import ClassVar, Final
 
-from ksp.apiserver import validation_names as names
 from ksp.apiserver.status import Cause, forbidden_field, invalid_value, too_long
 from ksp.apiserver.strategies.base import Defaults, Kind
 from ksp.apiserver.strategy import Context, Json
-from ksp.apiserver.validation import at_most_bytes, named, quoted
+from ksp.apiserver.validation import names
+from ksp.apiserver.validation.metadata import at_most_bytes, named, quoted
 
 DATA_LIMIT: Final = 1024 * 1024
 """Bytes of all values of a ConfigMap or Secret."""

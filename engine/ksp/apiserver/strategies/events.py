@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from ksp.apiserver import validation_names as names
 from ksp.apiserver.status import Cause, invalid_value, required
 from ksp.apiserver.strategies.base import Kind
 from ksp.apiserver.strategy import Context, Json
-from ksp.apiserver.validation import immutable, named, quoted
+from ksp.apiserver.validation import names
+from ksp.apiserver.validation.metadata import immutable, named, quoted
 
 NOTE_LIMIT: Final = 1024
 """Bytes of an event's message."""

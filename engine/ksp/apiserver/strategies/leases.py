@@ -3,7 +3,7 @@
 from ksp.apiserver.status import Cause, invalid_value
 from ksp.apiserver.strategies.base import Kind
 from ksp.apiserver.strategy import Context, Json
-from ksp.apiserver.validation import not_negative
+from ksp.apiserver.validation.metadata import not_negative
 
 
 class Leases(Kind):

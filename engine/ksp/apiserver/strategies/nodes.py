@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from ksp.apiserver import validation_names as names
-from ksp.apiserver.defaults import fill
 from ksp.apiserver.status import Cause, duplicate, forbidden_field, invalid_value, required
 from ksp.apiserver.strategies.base import Kind
+from ksp.apiserver.strategies.defaults import fill
 from ksp.apiserver.strategy import Context, DeleteOptions, Json, keep
-from ksp.apiserver.validation import named, one_of, quoted
-from ksp.apiserver.validation_resources import validate_amounts
-from ksp.apiserver.validation_scheduling import EFFECTS
+from ksp.apiserver.validation import names
+from ksp.apiserver.validation.metadata import named, one_of, quoted
+from ksp.apiserver.validation.resources import validate_amounts
+from ksp.apiserver.validation.scheduling import EFFECTS
 
 NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 

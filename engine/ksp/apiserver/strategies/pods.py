@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from ksp.apiserver.label_keys import merge_label_keys
-from ksp.apiserver.pod_conditions import set_condition
-from ksp.apiserver.pod_defaults import default_pod
-from ksp.apiserver.pod_qos import class_of
-from ksp.apiserver.priority import admit_priority
+from ksp.apiserver.admission.priority import admit_priority
 from ksp.apiserver.status import Cause, forbidden_field
 from ksp.apiserver.strategies.base import Kind
+from ksp.apiserver.strategies.label_keys import merge_label_keys
+from ksp.apiserver.strategies.pod_conditions import set_condition
+from ksp.apiserver.strategies.pod_defaults import default_pod
+from ksp.apiserver.strategies.pod_qos import class_of
 from ksp.apiserver.strategy import Context, Json, keep
-from ksp.apiserver.validation_pods import validate_pod_spec, validate_pod_update
+from ksp.apiserver.validation.pods import validate_pod_spec, validate_pod_update
 
 UNREACHABLE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Taints that every pod tolerates for a while."""

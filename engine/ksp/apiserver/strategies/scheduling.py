@@ -2,11 +2,11 @@
 
 from typing import ClassVar, Final
 
-from ksp.apiserver.priority import default_class
+from ksp.apiserver.admission.priority import default_class
 from ksp.apiserver.status import Cause, forbidden, forbidden_field, invalid_value
 from ksp.apiserver.strategies.base import Defaults, Kind
 from ksp.apiserver.strategy import Context, Json
-from ksp.apiserver.validation import one_of, shown, validate_selector
+from ksp.apiserver.validation.metadata import one_of, shown, validate_selector
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

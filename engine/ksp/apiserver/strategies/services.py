@@ -2,13 +2,13 @@
 
 from typing import ClassVar, Final
 
-from ksp.apiserver import validation_names as names
-from ksp.apiserver.defaults import fill
-from ksp.apiserver.status import Cause, invalid_value, required
+from ksp.apiserver.status import Cause, invalid, invalid_value, required
 from ksp.apiserver.strategies.base import Defaults, Kind
+from ksp.apiserver.strategies.defaults import fill
 from ksp.apiserver.strategy import Context, Json
-from ksp.apiserver.validation import immutable, one_of, validate_labels
-from ksp.apiserver.validation_pods import PROTOCOLS
+from ksp.apiserver.validation import names
+from ksp.apiserver.validation.metadata import immutable, one_of, validate_labels
+from ksp.apiserver.validation.pods import PROTOCOLS
 
 NETWORK: Final = (10, 0)
 """The first two bytes of all cluster addresses."""
@@ -56,7 +56,7 @@ class Services(Kind):
         if context.version.dual_stack:
             fill(spec, {"clusterIPs": [spec["clusterIP"]], "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"})
         if spec["type"] in {"NodePort", "LoadBalancer"}:
-            _give_node_ports(spec["ports"], context)
+            _give_node_ports(spec.get("ports") or [], context)
 
     def check(self, obj: Json, context: Context) -> list[Cause]:
         spec, version = obj["spec"], context.version
@@ -111,6 +111,9 @@ def _give_node_ports(ports: list[Json], context: Context) -> None:
     for port in ports:
         if not port.get("nodePort"):
             free = [number for number in NODE_PORTS if number not in taken]
+            if not free:
+                why = "Internal error: failed to allocate a nodePort: range is full"
+                raise invalid("", "Service", context.name, [Cause("InternalError", why, "spec.ports[0].nodePort")])
             port["nodePort"] = free[int(context.dice.uid().replace("-", ""), 16) % len(free)]
         taken.add(port["nodePort"])
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from ksp.apiserver.status import Cause, forbidden_field, required
 from ksp.apiserver.strategies.base import Defaults, Kind
 from ksp.apiserver.strategy import Context, Json
-from ksp.apiserver.validation import one_of, validate_metadata_update
+from ksp.apiserver.validation.metadata import one_of, validate_metadata_update
 
 
 class StorageClasses(Kind):

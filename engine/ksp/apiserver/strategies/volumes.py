@@ -2,13 +2,13 @@
 
 from typing import ClassVar, Final
 
-from ksp.apiserver.go_times import write_time
+from ksp.apiserver.codec.go_times import write_time
 from ksp.apiserver.status import Cause, forbidden, forbidden_field, required
 from ksp.apiserver.strategies.base import Defaults, Kind
 from ksp.apiserver.strategy import Context, Json
-from ksp.apiserver.validation import one_of
-from ksp.apiserver.validation_resources import validate_amounts
-from ksp.apiserver.validation_scheduling import validate_node_selector
+from ksp.apiserver.validation.metadata import one_of
+from ksp.apiserver.validation.resources import validate_amounts
+from ksp.apiserver.validation.scheduling import validate_node_selector
 
 CLASSES: Final = "storageclasses.storage.k8s.io"
 _IS_DEFAULT: Final = (

@@ -2,14 +2,14 @@
 
 from typing import ClassVar
 
-from ksp.apiserver.defaults import fill
-from ksp.apiserver.label_selectors import matches
-from ksp.apiserver.pod_defaults import default_pod_spec
 from ksp.apiserver.status import Cause, forbidden_field, invalid_value, not_supported, required
 from ksp.apiserver.strategies.base import Defaults, Kind
+from ksp.apiserver.strategies.defaults import fill
+from ksp.apiserver.strategies.label_selectors import matches
+from ksp.apiserver.strategies.pod_defaults import default_pod_spec
 from ksp.apiserver.strategy import Context, Json
-from ksp.apiserver.validation import not_negative, quoted, shown, validate_labels, validate_selector
-from ksp.apiserver.validation_pods import validate_pod_spec
+from ksp.apiserver.validation.metadata import not_negative, quoted, shown, validate_labels, validate_selector
+from ksp.apiserver.validation.pods import validate_pod_spec
 
 
 class Workload(Kind):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from ksp.kube.credentials import User
+from ksp.kube.auth.credentials import User
+from ksp.kube.auth.tls import Trust
 from ksp.kube.errors import ConfigError
-from ksp.kube.tls import Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Cluster:
     origin: str
     trust: Trust = field(default_factory=Trust)
     user: User = field(default_factory=User)
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)  # may hold a password
     compression: bool = True
 
     @property
@@ -36,6 +36,10 @@ def server_url(text: str, what: str, *, encrypted: bool) -> str:
     ConfigError, which names `what`, where it is no such address.
     """
     address = text if "://" in text else f"{'https' if encrypted else 'http'}://{text}"
+    if "@" in address:
+        raise ConfigError(
+            f"{what} holds a user or a password, which would be sent to nobody; put them into a kubeconfig"
+        )
     try:
         parts = urlsplit(address)
         good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -44,8 +48,16 @@ def server_url(text: str, what: str, *, encrypted: bool) -> str:
         parts = urlsplit("")
     if not good or parts.query or parts.fragment or any(not "!" <= character <= "~" for character in address):
         raise ConfigError(f"{what} {text!r} is not an address like https://10.0.0.1:6443")
-    if "@" in parts.netloc:
-        raise ConfigError(
-            f"{what} holds a user or a password, which would be sent to nobody; put them into a kubeconfig"
-        )
     return address.rstrip("/")
+
+
+def proxy_url(text: str, what: str) -> str:
+    """The URL of an HTTP proxy. ConfigError where it is none; that does not repeat it, as it may hold a password."""
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise ConfigError(f"{what} is no address like http://proxy:3128 (http and https are supported)")
+    return text

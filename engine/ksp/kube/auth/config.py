@@ -17,13 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ksp.kube.aio_config import in_cluster_host
-from ksp.kube.cluster import Cluster, server_url
-from ksp.kube.credentials import User, token_in
-from ksp.kube.environment_proxy import proxy_for
+from ksp.kube.auth.aio_config import in_cluster_host
+from ksp.kube.auth.cluster import Cluster, server_url
+from ksp.kube.auth.credentials import User, token_in
+from ksp.kube.auth.environment_proxy import proxy_for
+from ksp.kube.auth.kubeconfig import cluster_of, read_kubeconfig
+from ksp.kube.auth.tls import Pem, Trust
 from ksp.kube.errors import ConfigError
-from ksp.kube.kubeconfig import cluster_of, read_kubeconfig
-from ksp.kube.tls import Pem, Trust
 
 __all__ = ["Cluster", "cluster_of", "load_cluster"]
 

@@ -1,6 +1,6 @@
 """Who ksp is to the server: credentials that are loaded again before they expire and when they are refused.
 
-Callers: `ksp.kube.client`. Two kinds change while ksp runs:
+Callers: `ksp.kube.http.client`. Two kinds change while ksp runs:
 
 - files (tokens of service accounts, certificates, authorities) are read again once a minute, and after a 401;
 - an `Issuer` (an exec plugin, an OIDC provider) is asked again shortly before what it issued expires, and after a 401.
@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from ksp.kube.auth.tls import KeyPair, Pem, Trust, read_file, ssl_context
 from ksp.kube.errors import ConfigError
 from ksp.kube.timers import Timers
-from ksp.kube.tls import KeyPair, Pem, Trust, read_file, ssl_context
 from ksp.kube.wall_clock import WallClock
 
 FILE_INTERVAL = 60.0
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 class Issued:
     """What an issuer gives: a bearer token, a client certificate, or both. `expires`: seconds since 1970."""
 
-    token: str | None
+    token: str | None = field(repr=False)
     pair: KeyPair | None = None
     expires: float | None = None
 
@@ -61,7 +61,7 @@ class Issuer(Protocol):
 class User:
     """How ksp proves who it is, as configured. A token's file or an issuer's token goes before `authorization`."""
 
-    authorization: str | None = None
+    authorization: str | None = field(default=None, repr=False)
     token_file: Path | None = None
     certificate: Pem | None = None
     key: Pem | None = None
@@ -73,7 +73,7 @@ class User:
 class Grant:
     """What goes with a request: headers, and the TLS context of its connection (None: plain HTTP)."""
 
-    headers: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
     tls: ssl.SSLContext | None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from ksp.kube.errors import ConfigError
+from ksp.kube.auth.cluster import proxy_url
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -23,10 +23,7 @@ def proxy_for(server: str, environ: Mapping[str, str]) -> str | None:
     proxy = environ.get(name) or environ.get(name.lower())
     if not proxy or _direct(host, parts.port or _PORTS[parts.scheme], environ):
         return None
-    proxy = proxy if "://" in proxy else f"http://{proxy}"
-    if not proxy.startswith(("http://", "https://")):
-        raise ConfigError(f"${name} {proxy!r} is not supported; an http:// or https:// proxy is")
-    return proxy
+    return proxy_url(proxy if "://" in proxy else f"http://{proxy}", f"${name}")
 
 
 def _direct(host: str, port: int, environ: Mapping[str, str]) -> bool:

@@ -9,18 +9,19 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ksp.kube.aio_config import command_line, seconds_since_1970
-from ksp.kube.credentials import Issued, checked_token
+from ksp.kube.auth.aio_config import command_line, seconds_since_1970
+from ksp.kube.auth.credentials import Issued, checked_token
+from ksp.kube.auth.section import Section
+from ksp.kube.auth.tls import KeyPair
 from ksp.kube.errors import ConfigError
 from ksp.kube.printable import printable
-from ksp.kube.section import Section
-from ksp.kube.tls import KeyPair
 
 LONGEST_RUN = 30.0
 """Seconds that a plugin may take."""
@@ -28,6 +29,15 @@ LONGEST_OUTPUT = 1024 * 1024
 """Bytes that a plugin may print."""
 VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _EXTENSION = "client.authentication.k8s.io/exec"
+_SECRETS = re.compile(
+    r"""-----BEGIN [^-]*PRIVATE\ KEY-----.*
+    | eyJ[\w-]+\.[\w.-]*                                                       # a JSON web token
+    | (?P<name>\bAuthorization:\s* | [\w-]*(token|password|secret|access_key)[\w-]*["']?\s*[:=]\s*)
+      ((Bearer|Basic)\s+)? ("[^"]*" | '[^']*' | [^\s"',;]+)
+    """,
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+"""What a complaint may hold and a log must not: keys, tokens, and what is said to be a password or the like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,10 @@ class ExecPlugin:
                 output, complaint = await asyncio.gather(_read(process, 1), _read(process, 2))
                 code = await process.wait()
         except TimeoutError as error:
+            ended = process.returncode is not None
             await _end(process)
+            if ended:
+                raise ConfigError(f"{self.name} ended, but left a process behind that holds its output open") from error
             raise ConfigError(f"{self.name} did not end within {self.longest_run:g} seconds") from error
         except BaseException:
             await _end(process)
@@ -57,7 +70,7 @@ class ExecPlugin:
         if output is None or complaint is None:
             raise ConfigError(f"{self.name} printed more than {LONGEST_OUTPUT} bytes")
         if code != 0:
-            raise ConfigError(f"{self.name} failed with exit code {code}: {_words(complaint or output)}")
+            raise ConfigError(f"{self.name} failed with exit code {code}: {_complaint(complaint)}")
         return self._issued(output)
 
     async def _started(self) -> asyncio.subprocess.Process:
@@ -106,12 +119,14 @@ class ExecPlugin:
         try:
             found = json.loads(output)
         except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{self.name} printed no ExecCredential but: {_words(output)}") from error
+            raise ConfigError(
+                f"{self.name} printed no ExecCredential, but {len(output)} bytes that are no JSON"
+            ) from error
         if not isinstance(found, dict) or found.get("kind") != "ExecCredential":
             raise ConfigError(f"{self.name} printed JSON that is no ExecCredential")
         if found.get("apiVersion") != self.version:
             raise ConfigError(
-                f"{self.name} answers in version {_words(str(found.get('apiVersion')).encode())}, "
+                f"{self.name} answers in version {printable(str(found.get('apiVersion')), 100)}, "
                 f"the kubeconfig asks for {self.version}; let both be the same"
             )
         status = found.get("status")
@@ -203,10 +218,24 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ends it, and closes its output: a process counts as ended when its output has been read, and a process of another
+    session, which it left behind, may hold that open for ever.
+    """
     _kill(process)
-    await process.communicate()  # a process counts as ended when its output has been read
+    for number in (1, 2):
+        # asyncio has no other way. (To close the whole transport may reap the process behind its watcher's back.)
+        process._transport.get_pipe_transport(number).close()  # type: ignore[attr-defined] # noqa: SLF001
+    await process.wait()
 
 
-def _words(output: bytes) -> str:
-    """What a plugin printed, short and on one line."""
-    return printable(" ".join(output[:4096].decode("utf-8", "replace").split()), 300) or "it printed nothing"
+def _complaint(output: bytes) -> str:
+    """What a plugin wrote to its standard error, short, on one line, and without what looks like a secret.
+
+    What it writes to its standard output is never repeated: that is where credentials stand.
+    """
+    text = " ".join(_SECRETS.sub(_left_out, output[:4096].decode("utf-8", "replace")).split())
+    return printable(text, 300) or "it says nothing on its standard error"
+
+
+def _left_out(found: re.Match[str]) -> str:
+    return f"{found['name'] or ''}..."

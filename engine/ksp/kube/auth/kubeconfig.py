@@ -1,7 +1,7 @@
 """A kubeconfig's current context as a `Cluster`.
 
-Files are merged by `kubernetes.aio`; what is in a cluster and a user is read here (`ksp.kube.aio_config` says why).
-Where the two differ, client-go's `clientcmd` decides.
+Files are merged by `kubernetes.aio`; what is in a cluster and a user is read here (`ksp.kube.auth.aio_config` says
+why). Where the two differ, client-go's `clientcmd` decides.
 """
 
 from __future__ import annotations
@@ -10,19 +10,22 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
-from ksp.kube.aio_config import merged, node
-from ksp.kube.cluster import Cluster, server_url
-from ksp.kube.credentials import Issuer, User, basic, bearer
+from ksp.kube.auth.aio_config import merged, node
+from ksp.kube.auth.cluster import Cluster, proxy_url, server_url
+from ksp.kube.auth.credentials import Issuer, User, basic, bearer
+from ksp.kube.auth.exec_plugin import exec_plugin
+from ksp.kube.auth.oidc import OidcProvider
+from ksp.kube.auth.section import Section
+from ksp.kube.auth.tls import Pem, Trust, read_file
 from ksp.kube.errors import ConfigError
-from ksp.kube.exec_plugin import exec_plugin
-from ksp.kube.oidc import OidcProvider
-from ksp.kube.section import Section
-from ksp.kube.tls import Pem, Trust, read_file
 
 _LISTS = ("clusters", "contexts", "users")
+_HEADER = "!#$&'*+-.^_`|~"
+"""What may stand in a header's name, besides letters and digits (RFC 9110, section 5.6.2)."""
 
 
 def read_kubeconfig(paths: Sequence[Path], master: str | None) -> Cluster:
@@ -118,9 +121,7 @@ def _trust(cluster: Section) -> Trust:
 
 def _proxy(cluster: Section) -> str | None:
     proxy = cluster.text("proxy-url")
-    if proxy is not None and not proxy.startswith(("http://", "https://")):
-        raise ConfigError(f"{cluster.where}: `proxy-url` {proxy!r} is not supported; an http:// or https:// proxy is")
-    return proxy
+    return None if proxy is None else proxy_url(proxy, f"{cluster.where}: `proxy-url`")
 
 
 def _user(user: Section, cluster: Section) -> User:
@@ -164,12 +165,12 @@ def _issuer(user: Section, cluster: Section) -> Issuer | None:
 
 def _impersonation(user: Section) -> tuple[tuple[str, str], ...]:
     """`as` and its companions: ignoring them would be acting with more rights than asked for."""
-    headers = [("Impersonate-User", user.text("as")), ("Impersonate-Uid", user.text("as-uid"))]
-    headers += [("Impersonate-Group", group) for group in user.texts("as-groups")]
+    headers = [("Impersonate-User", user.header("as")), ("Impersonate-Uid", user.header("as-uid"))]
+    headers += [("Impersonate-Group", group) for group in user.headers("as-groups")]
     extra = user.section("as-user-extra")
     for key in extra.keys() if extra is not None else ():
         assert extra is not None
-        headers += [(f"Impersonate-Extra-{key}", value) for value in extra.texts(key)]
+        headers += [(f"Impersonate-Extra-{quote(key, safe=_HEADER)}", value) for value in extra.headers(key)]
     return tuple((name, value) for name, value in headers if value is not None)
 
 

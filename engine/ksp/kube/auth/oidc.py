@@ -14,10 +14,10 @@ from urllib.parse import quote_plus
 
 import aiohttp
 
-from ksp.kube.credentials import Issued, basic, checked_token
+from ksp.kube.auth.credentials import Issued, basic, checked_token
+from ksp.kube.auth.section import Section
+from ksp.kube.auth.tls import Pem, Trust, ssl_context
 from ksp.kube.errors import ConfigError
-from ksp.kube.section import Section
-from ksp.kube.tls import Pem, Trust, ssl_context
 
 LONGEST_REFRESH = 30.0
 """Seconds for asking the provider."""
@@ -73,7 +73,7 @@ class OidcProvider:
             raise ConfigError(f"{self._name}: the token is not valid, and there is no refresh-token; log in again")
         try:
             told = await self._ask(self._refresh_token)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (aiohttp.ClientError, OSError, ValueError, RecursionError) as error:
             raise ConfigError(
                 f"{self._name}: {self._issuer_url} gives no new token: {str(error) or type(error).__name__}"
             ) from error
@@ -113,5 +113,5 @@ def _expiry(token: str) -> float | None:
     try:
         claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
         return float(claims["exp"])
-    except (IndexError, KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
         return None

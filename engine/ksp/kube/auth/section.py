@@ -59,6 +59,20 @@ class Section:
             raise ConfigError(f"{self.where}: `{key}` has to be a list of texts; put numbers into quotes")
         return value
 
+    def header(self, key: str) -> str | None:
+        """Text that can be the value of a header."""
+        value = self.text(key)
+        return None if value is None else self._fit_for_header(key, value)
+
+    def headers(self, key: str) -> list[str]:
+        """A list of such texts."""
+        return [self._fit_for_header(key, value) for value in self.texts(key)]
+
+    def _fit_for_header(self, key: str, value: str) -> str:
+        if any(character < " " or character == "\x7f" for character in value):
+            raise ConfigError(f"{self.where}: `{key}` holds a line break or another control character")
+        return value
+
     def section(self, key: str) -> Section | None:
         value = self.content.get(key)
         if value is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ssl
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ksp.kube.errors import ConfigError
@@ -18,7 +18,7 @@ class Pem:
     """A certificate or key: in a file, which may change while ksp runs, or as data. `what` names it in messages."""
 
     what: str
-    source: Path | bytes
+    source: Path | bytes = field(repr=False)
 
     def read(self) -> bytes:
         """The PEM text. ConfigError if the file cannot be read or has no PEM block."""
@@ -35,8 +35,8 @@ class Pem:
 class KeyPair:
     """A client certificate (with its chain) and its key, as PEM; `what` names them in messages."""
 
-    certificate: bytes
-    key: bytes
+    certificate: bytes = field(repr=False)
+    key: bytes = field(repr=False)
     what: str
 
 
@@ -85,14 +85,20 @@ def _load_authority(context: ssl.SSLContext, authority: bytes, trust: Trust) -> 
 def _load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
     if b"ENCRYPTED" in pair.key:
         raise ConfigError(f"{pair.what}: the key is encrypted, and nobody can be asked; store it decrypted")
-    with tempfile.TemporaryDirectory(prefix="ksp-") as folder:  # mode 0700
-        certificate, key = Path(folder, "certificate"), Path(folder, "key")
-        certificate.write_bytes(pair.certificate)
-        key.write_bytes(pair.key)
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="ksp-") as folder:  # mode 0700
+            certificate, key = Path(folder, "certificate"), Path(folder, "key")
+            for path, content in ((certificate, pair.certificate), (key, pair.key)):
+                path.touch(0o600)
+                path.write_bytes(content)
             context.load_cert_chain(certificate, key, password="")
-        except (ssl.SSLError, ValueError) as error:
-            raise ConfigError(f"{pair.what} cannot be used: {_mismatch(error)}") from error
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"{pair.what} cannot be used: {_mismatch(error)}") from error
+    except OSError as error:
+        raise ConfigError(
+            f"{pair.what} cannot be used: OpenSSL reads keys from files only, and none can be written "
+            f"({error}); set TMPDIR to a folder that can be written to"
+        ) from error
 
 
 def _mismatch(error: Exception) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from ksp.kube.event_series import EventApi, Pace, Series
+from ksp.kube.events.series import EventApi, Pace, Series
 from ksp.kube.wall_clock import microseconds, whole_seconds
 
 # As client-go's tools/events, except that a series is refreshed every 5 minutes, not every 30: as often as the spam
@@ -29,6 +29,10 @@ class Serves(Protocol):
     """What the server's discovery says."""
 
     def serves(self, group: str, version: str, resource: str) -> bool: ...
+
+    async def refresh(self) -> None:
+        """Asks the server anew. Raises KubeError."""
+        ...
 
 
 def best_api(discovery: Serves) -> EventApi:

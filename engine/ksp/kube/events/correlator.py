@@ -20,10 +20,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from ksp.kube.event_objects import NOTE_LIMIT, Occurrence
-from ksp.kube.event_series import EventApi, Series
-from ksp.kube.event_similar import PREFIX, SimilarEvents
-from ksp.kube.event_spam import SpamFilter
+from ksp.kube.events.objects import NOTE_LIMIT, Occurrence
+from ksp.kube.events.series import EventApi, Series
+from ksp.kube.events.similar import PREFIX, SimilarEvents
+from ksp.kube.events.spam import SpamFilter
 from ksp.kube.printable import printable
 
 SERIES: Final = 4096

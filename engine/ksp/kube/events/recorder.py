@@ -1,7 +1,7 @@
 """Says in the cluster what the scheduler did: the events that `kubectl describe` shows.
 
 `event` never waits and never raises for what the server does: what it is told is counted, and written by `run` in the
-background. Of an event that repeats the server gets the count now and then (`ksp.kube.event_correlator`); nothing that
+background. Of an event that repeats the server gets the count now and then (`ksp.kube.events.correlator`); nothing that
 happens in the cluster makes the queue longer than `QUEUE`, or more than `IN_FLIGHT` requests at a time.
 
 Its `Client` is another one than that of bindings, as in kube-scheduler: events must not use up their rate limit.
@@ -12,12 +12,13 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from ksp.kube.client import Client
-from ksp.kube.event_apis import Serves, best_api
-from ksp.kube.event_correlator import Correlator
-from ksp.kube.event_objects import EventType, ObjectReference, occurrence, reference_to
-from ksp.kube.event_sender import EventNames, EventSender, Failed, Verb, Written
-from ksp.kube.event_series import Series
+from ksp.kube.errors import KubeError
+from ksp.kube.events.apis import Serves, best_api
+from ksp.kube.events.correlator import Correlator
+from ksp.kube.events.objects import EventType, ObjectReference, occurrence, reference_to
+from ksp.kube.events.sender import EventNames, EventSender, Failed, Verb, Written
+from ksp.kube.events.series import Series
+from ksp.kube.http.client import Client
 from ksp.kube.timers import Timers
 from ksp.kube.wall_clock import SystemWallClock, WallClock
 from ksp.model.info import PodInfo
@@ -62,7 +63,8 @@ class Unobserved:
 class EventRecorder:
     """Records events of one scheduler. `source` is who speaks unless `event` says otherwise, `host` is where it runs.
 
-    `discovery` is asked for each new event, so that a server that is upgraded is written to as it then asks for.
+    `discovery` says for each new event where it is to be written. When the server does not know that version any more,
+    discovery is refreshed within `SWEEP` seconds, and what happens from then on is written where the server says.
     `dice` throw the last digits of events' names.
     """
 
@@ -86,6 +88,7 @@ class EventRecorder:
         self._correlator = Correlator(self._observer.event_dropped)
         self._sender = EventSender(client, timers, EventNames(dice), host)
         self._queue: asyncio.Queue[Series] = asyncio.Queue(QUEUE)
+        self._outdated = False
         self._closing = False
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()  # nobody writes: before `run` and after it
@@ -176,13 +179,25 @@ class EventRecorder:
         while True:
             await self._timers.sleep(SWEEP)
             self._sweep()
+            if self._outdated:
+                await self._look_again()
+
+    async def _look_again(self) -> None:
+        """What discovery says is not true any more: an API that it names is not there."""
+        try:
+            await self._discovery.refresh()
+        except KubeError as error:
+            self._observer.event_failed(f"cannot find out in which version events are served: {error}")
+        else:
+            self._outdated = False
 
     def _record(self, series: Series, outcome: Written | Failed) -> None:
         match outcome:
             case Written(count, verb):
                 self._correlator.wrote(series, count, self._timers.now())
                 self._observer.event_written(verb)
-            case Failed(reason, message):
+            case Failed(reason, message, unserved):
+                self._outdated = self._outdated or unserved
                 self._observer.event_failed(message)
                 self._correlator.failed(series, reason)
         if self._closing:

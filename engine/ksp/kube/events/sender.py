@@ -4,6 +4,7 @@
     create ─▶ 409, and an earlier      that one did it
               try may have done it
            ─▶ 409 otherwise            the name is taken: another name
+           ─▶ 404 that names nothing   this version of the API is not served (any more): given up, and told
     any    ─▶ no connection, lost,     again after 10 s, or when the server says; 12 times in all
               429 502 503 504
            ─▶ other errors             given up: client-go's "will not retry"
@@ -19,11 +20,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from ksp.kube.client import Client
 from ksp.kube.errors import ApiError, OutcomeUnknownError, UnreachableError
-from ksp.kube.event_series import Series
-from ksp.kube.forbidden import explained
-from ksp.kube.paths import path_of
+from ksp.kube.events.series import Series
+from ksp.kube.http.client import Client
+from ksp.kube.http.forbidden import explained
+from ksp.kube.http.paths import path_of
 from ksp.kube.timers import Timers
 from ksp.ports import Dice
 
@@ -59,6 +60,8 @@ class Failed:
 
     reason: Literal["rejected", "unreachable"]
     message: str
+    unserved: bool = False
+    """The server does not have this version of the API."""
 
 
 class EventNames:
@@ -127,6 +130,9 @@ class EventSender:
             case _, status if status in TRANSIENT:
                 pause = max(self._pause(), min(error.retry_after or 0.0, LONGEST_PAUSE))
                 return _Again(pause, str(error), perhaps_created or (verb == "create" and status != 429))
+            case "create", 404 if "name" not in error.details:  # a namespace that is gone is named
+                message = f"events of {series.api.group_version} are not served, other versions are looked for: {error}"
+                return Failed("rejected", message, unserved=True)
         return Failed("rejected", explained(error))
 
     def _pause(self) -> float:

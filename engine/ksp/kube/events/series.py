@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ksp.kube.event_objects import Occurrence
+from ksp.kube.events.objects import Occurrence
 
 
 @dataclass(frozen=True, slots=True)

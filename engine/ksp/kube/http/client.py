@@ -1,7 +1,8 @@
 """The HTTP client of all of `ksp.kube`: bytes in, bytes out, to one API server.
 
 Callers: reflectors (`stream` and pages of lists), writes, events, discovery. It adds what every request needs: fresh
-credentials, a rate limit, time limits, and repeats where they can do no harm (`ksp.kube.retries`). It knows no kinds.
+credentials, a rate limit, time limits, and repeats where they can do no harm (`ksp.kube.http.retries`). It knows no
+kinds.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from ksp.kube.answers import api_error
-from ksp.kube.cluster import Cluster
-from ksp.kube.connection import Connections, Headers, read_all, read_some
-from ksp.kube.credentials import Credentials, Grant
+from ksp.kube.auth.cluster import Cluster
+from ksp.kube.auth.credentials import Credentials, Grant
 from ksp.kube.errors import ApiError, KubeError, OutcomeUnknownError, UnreachableError
-from ksp.kube.paths import checked
-from ksp.kube.rate_limit import TokenBucket
-from ksp.kube.retries import wait_before_repeat
-from ksp.kube.stream import LineStream
+from ksp.kube.http.answers import api_error
+from ksp.kube.http.connection import Connections, Headers, read_all, read_some
+from ksp.kube.http.paths import checked
+from ksp.kube.http.rate_limit import TokenBucket
+from ksp.kube.http.retries import wait_before_repeat
+from ksp.kube.http.stream import LineStream
 from ksp.kube.timers import SystemTimers, Timers
 from ksp.kube.wall_clock import SystemWallClock, WallClock
 
@@ -108,8 +109,10 @@ class Client:
     ) -> Response:
         """Sends a request and reads the whole answer.
 
-        `path` is quoted (`ksp.kube.paths.path_of`). `timeout` is in seconds for each time that it is sent, the body
-        included; waiting for the rate limit does not count. `retry` as `ksp.kube.retries` says, up to ten times.
+        `path` is quoted (`ksp.kube.http.paths.path_of`). `timeout` is in seconds for each time that it is sent, the
+        body included; waiting for the rate limit does not count. `retry` as `ksp.kube.http.retries` says, up to ten
+        times.
+
         Raises ApiError, UnreachableError, OutcomeUnknownError. A change whose outcome is unknown is never repeated.
         """
         target = _target(path, query)
@@ -138,8 +141,8 @@ class Client:
 
         Entering raises as `request` does, but repeats nothing (a reflector has its own backoff) but once after a 401.
         The end of the iteration is the clean end of the stream. OutcomeUnknownError in the iteration: the connection
-        was lost, a line is longer than `ksp.kube.lines.LONGEST_LINE`, or nothing came for `inactivity` seconds. What
-        follows the last newline of a stream that ends is a line if it is whole JSON, else the connection was lost.
+        was lost, a line is longer than `ksp.kube.http.lines.LONGEST_LINE`, or nothing came for `inactivity` seconds.
+        What follows the last newline of a stream that ends is a line if it is whole JSON, else the connection was lost.
         """
         target = _target(path, query)
         async with AsyncExitStack() as stack:
@@ -195,7 +198,7 @@ class Client:
         self, method: str, target: str, headers: Headers, body: bytes | None, allowed: float, grant: Grant
     ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
         """An answer whose status is below 300, its body not read yet; ApiError for the others."""
-        connections = await self._connections_for(grant)
+        connections = self._connections_for(grant)
         began = self._timers.now()
         try:
             response = await connections.open(method, target, headers, body, allowed)
@@ -211,8 +214,11 @@ class Client:
         finally:
             await connections.done(response)
 
-    async def _connections_for(self, grant: Grant) -> Connections:
-        """The pool with the grant's certificates. A pool with older ones ends when its last answer has."""
+    def _connections_for(self, grant: Grant) -> Connections:
+        """The pool with the grant's certificates. A pool with older ones ends when its last answer has.
+
+        Nothing is awaited between this and the use of the pool: so no other request can have it retired.
+        """
         now = self._connections
         if now is not None and now.tls is grant.tls:
             return now
@@ -220,7 +226,7 @@ class Client:
         if now is not None:
             self._retired = [pool for pool in self._retired if not pool.closed]
             self._retired.append(now)
-            await now.retire()
+            now.retire()
         return self._connections
 
     def _too_slow(self, allowed: float) -> OutcomeUnknownError:

@@ -1,11 +1,12 @@
 """Connections to an API server that share one TLS context, and what their failures mean.
 
 aiohttp repeats a DELETE or PUT by itself when a kept connection turns out to be closed; ksp decides that in
-`ksp.kube.retries`, so the failure is turned into ksp's own before aiohttp sees it.
+`ksp.kube.http.retries`, so the failure is turned into ksp's own before aiohttp sees it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import platform
@@ -16,8 +17,9 @@ import aiohttp
 from yarl import URL
 
 from ksp import __version__
-from ksp.kube.cluster import Cluster
+from ksp.kube.auth.cluster import Cluster
 from ksp.kube.errors import KubeError, OutcomeUnknownError, UnreachableError
+from ksp.kube.printable import printable
 
 CONNECT_TIMEOUT = 10.0
 """Seconds until a connection stands, TLS included."""
@@ -35,6 +37,10 @@ _ADVICE = {9: _CLOCK, 10: _CLOCK, 62: _NAME, 64: _NAME}
 """What to do, by OpenSSL's verification error (X509_V_ERR_...)."""
 
 
+_CUT = "payload is not completed"
+"""In aiohttp's words for an answer that ends too early."""
+
+
 class Connections:
     """A pool. It is closed when it has been retired and nothing uses it any more."""
 
@@ -45,6 +51,7 @@ class Connections:
         self._server_name = cluster.trust.server_name if tls is not None else None
         self._in_use = 0
         self._retired = False
+        self._closing: asyncio.Task[None] | None = None
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0, keepalive_timeout=IDLE_TIMEOUT, ssl=tls if tls is not None else True
@@ -85,17 +92,19 @@ class Connections:
         response.close()
         await self._one_less()
 
-    async def retire(self) -> None:
+    def retire(self) -> None:
         """Lets what is under way finish, then closes."""
         self._retired = True
         if self._in_use == 0:
-            await self._session.close()
+            self._closing = asyncio.create_task(self._session.close())
 
     @property
     def closed(self) -> bool:
         return self._session.closed
 
     async def close(self) -> None:
+        if self._closing is not None:
+            await self._closing
         await self._session.close()
 
     async def _one_less(self) -> None:
@@ -154,6 +163,12 @@ def meaning(error: Exception, server: str) -> KubeError:
             return UnreachableError(f"{server}: its proxy cannot be reached: {_cause(error)}")
         case aiohttp.ClientConnectorError():
             return UnreachableError(f"{server}: {_cause(error)}")
+        case aiohttp.ServerDisconnectedError():
+            return OutcomeUnknownError(f"{server}: the connection was lost before an answer came")
+        case aiohttp.ClientPayloadError() if _CUT in str(error):
+            return OutcomeUnknownError(f"{server}: the connection was lost in the middle of an answer")
+        case aiohttp.ClientResponseError() | aiohttp.ClientPayloadError():
+            return OutcomeUnknownError(f"{server}: the answer is no HTTP that can be read: {_nonsense(error)}")
         case _:
             return OutcomeUnknownError(f"{server}: the connection was lost: {_cause(tls or error)}")
 
@@ -171,6 +186,12 @@ def _refusal(error: ssl.SSLError) -> bool:
     """
     reason = getattr(error, "reason", None) or ""  # aiohttp makes such errors without one
     return "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason)
+
+
+def _nonsense(error: Exception) -> str:
+    """What aiohttp says of an answer that breaks the protocol. (It gives it the status 400, which nobody sent.)"""
+    text = getattr(error, "message", "") or str(error)
+    return printable(" ".join(text.removeprefix("400, message:").split()), 200)
 
 
 def _cause(error: Exception) -> str:

@@ -17,7 +17,7 @@ class Answer(Protocol):
 
 
 class Reader(Protocol):
-    """`ksp.kube.client.Client`, as far as it is read from. Both methods raise KubeError."""
+    """`ksp.kube.http.client.Client`, as far as it is read from. Both methods raise KubeError."""
 
     async def request(
         self,

@@ -12,9 +12,9 @@ from collections import deque
 
 import aiohttp
 
-from ksp.kube.connection import meaning
 from ksp.kube.errors import KubeError, OutcomeUnknownError
-from ksp.kube.lines import LineSplitter
+from ksp.kube.http.connection import meaning
+from ksp.kube.http.lines import LineSplitter
 from ksp.kube.timers import Timers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksp.kube.errors import ApiError, KubeError
 from ksp.kube.printable import printable
-from ksp.kube.resources import Resource
+from ksp.kube.watch.resources import Resource
 
 # Bytes of a server's own words.
 _QUOTED = 400

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
-from ksp.kube.resources import Object
+from ksp.kube.watch.resources import Object
 
 T = TypeVar("T", bound=Object)
 T_co = TypeVar("T_co", bound=Object, covariant=True)

@@ -15,8 +15,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from ksp.kube.errors import ApiError, KubeError
-from ksp.kube.reader import MalformedError, Reader
-from ksp.kube.resources import RESOURCES, GroupVersion, Resource
+from ksp.kube.http.reader import MalformedError, Reader
+from ksp.kube.watch.resources import RESOURCES, GroupVersion, Resource
 
 _T = TypeVar("_T")
 
@@ -80,6 +80,8 @@ class Discovery:
     """What the server serves, as of the last `refresh` that succeeded; nothing before."""
 
     def __init__(self, reader: Reader, wanted: Iterable[GroupVersion] = WANTED) -> None:
+        """`history` counts how often the server was found with another history than before."""
+        self.history = 0
         self._reader = reader
         self._wanted = (*wanted,)
         self._served: _Served = {}
@@ -122,6 +124,10 @@ class Discovery:
         """The server was gone and is back, perhaps as another version: who waits for a kind may look again."""
         self._reconnected.set()
         self._reconnected = asyncio.Event()
+
+    def went_back(self) -> None:
+        """The server's history is another one, as after a restore: what anybody knows of it may be wrong."""
+        self.history += 1
 
     async def reconnection(self) -> None:
         """Returns at the next `reconnected`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from ksp.kube.resources import Object
+from ksp.kube.watch.resources import Object
 
 T = TypeVar("T", bound=Object)
 T_co = TypeVar("T_co", bound=Object, covariant=True)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Generic, Protocol, TypeVar
 
-from ksp.kube.delta_fifo import Delta, DeltaFifo, same_object, same_version
-from ksp.kube.indexer import Index, Indexer, Lister
-from ksp.kube.resources import Object, Resource
+from ksp.kube.watch.delta_fifo import Delta, DeltaFifo, same_object, same_version
+from ksp.kube.watch.indexer import Index, Indexer, Lister
+from ksp.kube.watch.resources import Object, Resource
 
 T = TypeVar("T", bound=Object)
 T_contra = TypeVar("T_contra", bound=Object, contravariant=True)

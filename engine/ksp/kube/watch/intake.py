@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from ksp.kube.delta_fifo import DeltaFifo, Replacement
 from ksp.kube.errors import KubeError
-from ksp.kube.objects import Readable, Unreadable
-from ksp.kube.observer import ReflectorObserver
-from ksp.kube.reader import MalformedError
-from ksp.kube.recovery import RelistError
-from ksp.kube.resources import Object, Resource
-from ksp.kube.versions import is_newer, is_older
-from ksp.kube.watch_events import Bookmark, Changed, Deleted, Event, Unknown
+from ksp.kube.http.reader import MalformedError
+from ksp.kube.resource_versions import is_newer, is_older
+from ksp.kube.watch.delta_fifo import DeltaFifo, Replacement
+from ksp.kube.watch.objects import Readable, Unreadable
+from ksp.kube.watch.observer import ReflectorObserver
+from ksp.kube.watch.recovery import RelistError
+from ksp.kube.watch.resources import Object, Resource
+from ksp.kube.watch.watch_events import Bookmark, Changed, Deleted, Event, Unknown
 
 T = TypeVar("T", bound=Object)
 

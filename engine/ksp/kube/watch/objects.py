@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from ksp.kube.resources import Object, Resource, key_of
+from ksp.kube.watch.resources import Object, Resource, key_of
 from ksp.model.decode import DecodeError, decode
 from ksp.model.meta import ObjectMeta
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from ksp.kube.reader import MalformedError, Reader
+from ksp.kube.http.reader import MalformedError, Reader
 
 # Seconds for one page: a server under load takes its time.
 PAGE_TIMEOUT: Final = 60.0

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ksp.kube.backoff import Backoff
 from ksp.kube.errors import ApiError, KubeError, OutcomeUnknownError, UnreachableError
+from ksp.kube.http.backoff import Backoff
 from ksp.kube.timers import Timers
 
 # A watch that ended sooner (seconds) was not healthy. If it brought nothing either, it failed, even if it ended well.

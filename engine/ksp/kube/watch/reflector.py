@@ -11,11 +11,17 @@ bookmarks. A watch that breaks is opened again at the position, and nothing is m
 has the history since then (410, as a status or as an ERROR event) everything is listed again. What is known stays all
 the while.
 
-What is not believed: an event that is not newer than the position is a repetition and is dropped (`ksp.kube.versions`
-says why versions may be compared). A bookmark older than the position shows that the server's history went back, as
-after a restore from a backup; then no event would come for long, so everything is listed again.
+A server that was away may come back with less than it had: restored from a backup, or new. A watch at a position that
+it has not reached yet would be silent for long and look well. So after a connection was lost or refused the first
+question is where the server is, for the price of a list of one object. Who finds that it went back tells all others
+(`Discovery.history`), whose positions it may have passed again.
 
-How long it waits after which failure is in `ksp.kube.recovery`.
+What is not believed: an event that is not newer than the position is a repetition and is dropped
+(`ksp.kube.resource_versions` says why versions may be compared). A bookmark older than the position shows that the
+server's history went back, as after a restore from a backup; then no event would come for long, so everything is listed
+again.
+
+How long it waits after which failure is in `ksp.kube.watch.recovery`.
 """
 
 from __future__ import annotations
@@ -26,22 +32,27 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from ksp.kube.complaints import explain
-from ksp.kube.delta_fifo import DeltaFifo
-from ksp.kube.discovery import Discovery
 from ksp.kube.errors import ApiError, KubeError, OutcomeUnknownError, UnreachableError
-from ksp.kube.intake import Intake, NotStreamedError, StreamedList
-from ksp.kube.objects import read_object
-from ksp.kube.observer import ReflectorObserver
-from ksp.kube.pacing import Pacer
-from ksp.kube.pages import read_pages
-from ksp.kube.reader import MalformedError, Reader
-from ksp.kube.recovery import Recovery, Session, ShortWatchError, history_is_lost
-from ksp.kube.resources import GroupVersion, Object, Resource
+from ksp.kube.http.backoff import Backoff
+from ksp.kube.http.reader import MalformedError, Reader
+from ksp.kube.resource_versions import is_older
 from ksp.kube.timers import Timers
-from ksp.kube.watch_events import read_line
+from ksp.kube.watch.complaints import explain
+from ksp.kube.watch.delta_fifo import DeltaFifo
+from ksp.kube.watch.discovery import Discovery
+from ksp.kube.watch.intake import Intake, NotStreamedError, StreamedList
+from ksp.kube.watch.objects import read_object
+from ksp.kube.watch.observer import ReflectorObserver
+from ksp.kube.watch.pacing import Pacer
+from ksp.kube.watch.pages import PAGE_TIMEOUT, read_page, read_pages
+from ksp.kube.watch.recovery import Recovery, RelistError, Session, ShortWatchError, history_is_lost
+from ksp.kube.watch.resources import GroupVersion, Object, Resource
+from ksp.kube.watch.watch_events import read_line
 
 T = TypeVar("T", bound=Object)
+
+# Seconds after which a kind that was served, and is not any more, counts as gone, and so do its objects.
+GONE_AFTER: Final = 30.0
 
 # What a reflector is at. "stream": the first part of a watch that begins with a list.
 _Phase = Literal["discover", "list", "stream", "watch"]
@@ -55,19 +66,26 @@ class ReflectorSettings:
     finds a connection whose other end is gone. Servers send a bookmark about once a minute (59.6 to 60.8 s were
     seen), so a kind in which nothing happens may be opened again each minute, which is neither a failure nor worth a
     word in the log. `timeout_from`, `timeout_to`: the server ends each watch after a random time between them, so
-    that watches spread over the servers. `rediscovery`: how often a missing kind is looked for, plus up to as much
-    again. `watch_list`: whether to ask for lists as streams. `page_size`: objects in a page of other lists.
+    that watches spread over the servers. `rediscovery_from`, `rediscovery`: when a missing kind is first looked for
+    again, and, as the wait is doubled each time, at the longest; plus up to as much. A server that has just started
+    may not know yet of all that it will serve. `watch_list`: whether to ask for lists as streams. `page_size`: objects
+    in a page of other lists.
     """
 
     page_size: int = 500
     inactivity: float = 60.0
     timeout_from: float = 300.0
     timeout_to: float = 600.0
+    rediscovery_from: float = 10.0
     rediscovery: float = 300.0
     watch_list: bool = True
 
 
 DEFAULT_SETTINGS: Final = ReflectorSettings()
+
+
+class VanishedError(KubeError):
+    """A kind that was served is not to be found: for good, or for a moment."""
 
 
 class Reflector(Generic[T]):
@@ -104,7 +122,12 @@ class Reflector(Generic[T]):
         self._page_size = settings.page_size
         self._list_expired = False
         self._looks_again = False
+        self._was_served = False
+        self._missing_since: float | None = None
+        self._absence = Backoff(timers, initial=settings.rediscovery_from, maximum=settings.rediscovery)
         self._server_was_away = False
+        self._may_have_gone_back = False
+        self._history = discovery.history
 
     async def run(self) -> None:
         """Until cancelled. Nothing that the server or the network does ends it."""
@@ -125,7 +148,9 @@ class Reflector(Generic[T]):
         path = f"{self._version.prefix}/{self._resource.plural}"
         if self._intake.position:
             await self._watch(path)
-        elif self._streams_lists:
+            return
+        self._history = self._discovery.history
+        if self._streams_lists:
             await self._list_as_stream(path)
         else:
             await self._list_by_pages(path)
@@ -138,14 +163,32 @@ class Reflector(Generic[T]):
         if self._looks_again or not self._discovery.known:
             await self._discovery.refresh()
             self._looks_again = False
-        return self._discovery.resolve(self._resource)
+        found = self._discovery.resolve(self._resource)
+        if found is None and self._was_served:
+            self._believe_it_is_gone()
+        else:
+            self._missing_since = None
+        if found is not None:
+            self._absence.reset()
+        return found
+
+    def _believe_it_is_gone(self) -> None:
+        """A kind that was there vanishes with an upgrade, and for some seconds while an API server starts, which knows
+        not all groups at first. Raises VanishedError for as long as it may be back in a moment.
+        """
+        now = self._timers.now()
+        if self._missing_since is None:
+            self._missing_since = now
+        if now - self._missing_since < GONE_AFTER:
+            self._looks_again = True
+            raise VanishedError(f"the API server does not serve {self._resource.plural} any more")
+        self._was_served = False
 
     async def _wait_for_kind(self) -> None:
         """Without the kind there are no objects: that is known, and in sync. Later it is looked for again."""
         self._is_well("not served")
         await self._fifo.replacing().finish()
-        pause = self._settings.rediscovery * (1 + self._timers.jitter())
-        await _first(self._timers.sleep(pause), self._discovery.reconnection())
+        await _first(self._timers.sleep(self._absence.next()), self._discovery.reconnection())
         self._looks_again = True
 
     # --- lists -------------------------------------------------------------------------------------------------------
@@ -177,6 +220,7 @@ class Reflector(Generic[T]):
 
     def _has_listed(self, position: str, count: int, began: float) -> None:
         self._observer.listed(self._resource.plural, count, self._timers.now() - began)
+        self._was_served = True
         self._session.progressed = True
         self._is_well("delivering")
         self._intake.move(position)
@@ -185,7 +229,24 @@ class Reflector(Generic[T]):
 
     async def _watch(self, path: str) -> None:
         self._phase = "watch"
+        self._check_others()
+        if self._may_have_gone_back:
+            await self._check_history(path)
         await self._follow(path, self._query() | {"resourceVersion": self._intake.position}, None)
+
+    async def _check_history(self, path: str) -> None:
+        """Raises RelistError if the server has not got as far as the position: its history is not the one known."""
+        query = self._query() | {"limit": "1"}
+        answer = await self._reader.request("GET", path, query=query, timeout=PAGE_TIMEOUT, retry=False)
+        version = read_page(answer.body).resource_version
+        self._may_have_gone_back = False
+        if is_older(version, self._intake.position):
+            self._discovery.went_back()
+            raise RelistError(f"went back from {self._intake.position} to {version}")
+
+    def _check_others(self) -> None:
+        if self._history != self._discovery.history:
+            raise RelistError("went back, as was seen with another kind")
 
     async def _follow(self, path: str, query: dict[str, str], streamed: StreamedList[T] | None) -> None:
         """Takes a stream's events until it ends; raises KubeError unless it ended as it should."""
@@ -208,6 +269,7 @@ class Reflector(Generic[T]):
     async def _take(self, line: bytes, streamed: StreamedList[T] | None) -> None:
         event = read_line(self._resource, line)
         if streamed is None or self._phase == "watch":
+            self._check_others()
             if self._intake.take(event):
                 self._session.progressed = True
             return
@@ -255,7 +317,9 @@ class Reflector(Generic[T]):
                 return False
 
     def _complain(self, error: KubeError) -> None:
-        if self._phase == "discover":
+        if isinstance(error, VanishedError):
+            self.trouble = str(error)
+        elif self._phase == "discover":
             self.trouble = f"cannot find out what the API server serves: {error}"
         else:
             self.trouble = explain(self._resource, "list" if self._phase == "list" else "watch", error)
@@ -265,6 +329,7 @@ class Reflector(Generic[T]):
         if isinstance(error, UnreachableError):
             self._server_was_away = True
             self._streams_lists = self._settings.watch_list
+        self._may_have_gone_back |= isinstance(error, UnreachableError | OutcomeUnknownError)
         if isinstance(error, ApiError) and error.status == 404 and self._phase != "discover":
             self._discovery.expire()
             self._version = None

@@ -82,6 +82,7 @@ class Resource:
 
 CORE: Final = (GroupVersion("", "v1"),)
 APPS: Final = (GroupVersion("apps", "v1"),)
+# An empty selector of a budget selects no pod in v1beta1, and every pod of its namespace in v1.
 POLICY: Final = (GroupVersion("policy", "v1"), GroupVersion("policy", "v1beta1"))
 STORAGE: Final = (GroupVersion("storage.k8s.io", "v1"), GroupVersion("storage.k8s.io", "v1beta1"))
 

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ksp.kube.discovery import Discovery
-from ksp.kube.informer import Informer
-from ksp.kube.observer import ReflectorObserver, Unobserved
-from ksp.kube.reader import Reader
-from ksp.kube.reflector import DEFAULT_SETTINGS, Reflector, ReflectorSettings
-from ksp.kube.resources import RESOURCES
+from ksp.kube.http.reader import Reader
 from ksp.kube.timers import Timers
+from ksp.kube.watch.discovery import Discovery
+from ksp.kube.watch.informer import Informer
+from ksp.kube.watch.observer import ReflectorObserver, Unobserved
+from ksp.kube.watch.reflector import DEFAULT_SETTINGS, Reflector, ReflectorSettings
+from ksp.kube.watch.resources import RESOURCES
 
 
 class SharedInformers:

@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from ksp.kube.errors import ApiError
-from ksp.kube.objects import Readable, Unreadable, read_object
-from ksp.kube.reader import MalformedError
-from ksp.kube.resources import Resource
+from ksp.kube.http.reader import MalformedError
+from ksp.kube.watch.objects import Readable, Unreadable, read_object
+from ksp.kube.watch.resources import Resource
 
 # A bookmark with this annotation says that all that was there at the start of the watch has been sent (KEP-3157).
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"

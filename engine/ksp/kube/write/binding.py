@@ -37,13 +37,13 @@ from typing import Final, Protocol
 
 import msgspec
 
-from ksp.kube.backoff import Backoff
-from ksp.kube.client import Client, Response
 from ksp.kube.errors import ApiError, OutcomeUnknownError, UnreachableError
-from ksp.kube.forbidden import explained
-from ksp.kube.paths import path_of
-from ksp.kube.patience import Patience
+from ksp.kube.http.backoff import Backoff
+from ksp.kube.http.client import Client, Response
+from ksp.kube.http.forbidden import explained
+from ksp.kube.http.paths import path_of
 from ksp.kube.timers import Timers
+from ksp.kube.write.patience import Patience
 from ksp.model.info import PodInfo
 
 MOST_POSTS: Final = 5
@@ -60,12 +60,14 @@ class Bound:
 class NotBound:
     """The pod is not on the node, and no request is under way that could put it there.
 
-    `gone`: the pod is no more. `unreached`: there was no connection to the server at all.
+    `gone`: the pod is no more. `elsewhere`: somebody else has put it on a node. `unreached`: there was no connection to
+    the server at all.
     """
 
     message: str
     gone: bool = False
     unreached: bool = False
+    elsewhere: bool = False
 
 
 class BindingObserver(Protocol):
@@ -186,7 +188,7 @@ class Binder:
                 why, pause = explained(error), min(error.retry_after or 0.0, LONGEST_PAUSE)
             except (UnreachableError, OutcomeUnknownError) as error:
                 why = str(error)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 why = f"the answer is not a pod: {error}"
             self._observer.unsettled(pod, node, why)
             await self._timers.sleep(max(backoff.next(), pause))
@@ -208,7 +210,7 @@ def _is_success(response: Response) -> bool:
     """Servers answer with a Status; their OpenAPI says that it is a Binding."""
     try:
         answer = msgspec.json.decode(response.body, type=_Answer)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return answer.kind == "Binding" or (answer.kind == "Status" and answer.status == "Success")
 
@@ -236,7 +238,7 @@ def _verdict(place: _Place | None, pod: PodInfo, node: str) -> Bound | NotBound 
     if place.spec.node_name == node:
         return Bound()
     if place.spec.node_name:
-        return NotBound(f"the pod is on node {place.spec.node_name} already")
+        return NotBound(f"the pod is on node {place.spec.node_name} already", elsewhere=True)
     if place.metadata.deletion_timestamp is not None:
         return NotBound("the pod is being deleted")
     return None

@@ -14,17 +14,17 @@ from typing import Final, Protocol
 import msgspec
 from cachetools import LRUCache
 
-from ksp.kube.backoff import Backoff
-from ksp.kube.client import Client
-from ksp.kube.conditions import Unscheduled, known, patch, wanted
 from ksp.kube.errors import ApiError, KubeError, OutcomeUnknownError, UnreachableError
-from ksp.kube.forbidden import explained
-from ksp.kube.latest_only import LatestOnly
-from ksp.kube.paths import path_of
-from ksp.kube.patience import Patience
+from ksp.kube.http.backoff import Backoff
+from ksp.kube.http.client import Client
+from ksp.kube.http.forbidden import explained
+from ksp.kube.http.paths import path_of
+from ksp.kube.resource_versions import is_older
 from ksp.kube.timers import Timers
-from ksp.kube.versions import is_older
 from ksp.kube.wall_clock import WallClock
+from ksp.kube.write.conditions import Unscheduled, known, patch, wanted
+from ksp.kube.write.latest_only import LatestOnly
+from ksp.kube.write.patience import Patience
 from ksp.model.info import PodInfo
 
 IN_FLIGHT: Final = 16
@@ -138,7 +138,7 @@ class StatusPatches:
         )
         try:
             version = msgspec.json.decode(response.body, type=_Answer).metadata.resource_version
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise OutcomeUnknownError(
                 f"the answer to a patch of {pod.namespace}/{pod.name} is no pod: {error}"
             ) from error

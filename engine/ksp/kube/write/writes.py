@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ksp.kube.binding import Binder, BindingObserver, Bound, NotBound
-from ksp.kube.client import Client
-from ksp.kube.latest_only import LatestOnly
-from ksp.kube.patience import Patience
-from ksp.kube.status_patches import ConditionObserver, Patched, StatusPatches
+from ksp.kube.http.client import Client
 from ksp.kube.timers import Timers
 from ksp.kube.wall_clock import SystemWallClock, WallClock
+from ksp.kube.write.binding import Binder, BindingObserver, Bound, NotBound
+from ksp.kube.write.latest_only import LatestOnly
+from ksp.kube.write.patience import Patience
+from ksp.kube.write.status_patches import ConditionObserver, Patched, StatusPatches
 from ksp.model.info import PodInfo
 
 __all__ = ["Bound", "NotBound", "Patched", "Unobserved", "WriteObserver", "Writer"]
@@ -45,7 +45,7 @@ class Writer:
         self._patches = StatusPatches(client, timers, clock or SystemWallClock(), observer, self._turns, patience)
 
     async def bind(self, pod: PodInfo, node: str) -> Bound | NotBound:
-        """Bind the pod to the node; returns when it is certain whether it is there (see `ksp.kube.binding`).
+        """Bind the pod to the node; returns when it is certain whether it is there (see `ksp.kube.write.binding`).
 
         A binding of a pod for which one waits already is the caller's bug and raises ValueError.
         """

@@ -8,12 +8,12 @@ import pytest
 from tests.unit.kube.certificates import Authority
 from tests.unit.kube.kubeconfigs import document, written
 
-from ksp.kube.client import Client
-from ksp.kube.cluster import Cluster, server_url
-from ksp.kube.config import cluster_of, load_cluster
-from ksp.kube.credentials import User
+from ksp.kube.auth.cluster import Cluster, server_url
+from ksp.kube.auth.config import cluster_of, load_cluster
+from ksp.kube.auth.credentials import Grant, Issued, User
+from ksp.kube.auth.tls import KeyPair, Pem, Trust
 from ksp.kube.errors import ConfigError
-from ksp.kube.tls import Pem, Trust
+from ksp.kube.http.client import Client
 
 PEM = b"-----BEGIN CERTIFICATE-----\n"
 
@@ -180,9 +180,10 @@ def test_what_is_no_address(text: str) -> None:
         server_url(text, "--master", encrypted=False)
 
 
-def test_a_password_in_an_address_is_not_repeated() -> None:
+@pytest.mark.parametrize("text", ["https://me:secret@k.example", "https://me:secret@k:99999", "me:secret@k?x"])
+def test_a_password_in_an_address_is_not_repeated(text: str) -> None:
     with pytest.raises(ConfigError, match="holds a user or a password") as caught:
-        server_url("https://me:secret@k.example", "--master", encrypted=False)
+        server_url(text, "--master", encrypted=False)
     assert "secret" not in str(caught.value)
 
 
@@ -240,6 +241,29 @@ def test_impersonation_is_not_ignored() -> None:
     )
 
 
+def test_keys_of_impersonation_are_escaped_as_client_go_does_it() -> None:
+    user = {"token": "a", "as": "me", "as-user-extra": {"example.com/Ä b": ["v"]}}
+    assert of(user=user).user.headers[1] == ("Impersonate-Extra-example.com%2F%C3%84%20b", "v")
+
+
+def test_secrets_are_not_shown_by_repr() -> None:
+    """What is logged or stands in a traceback by mistake tells nothing."""
+    for user in (
+        {"token": "s3cr3t"},
+        {"username": "me", "password": "s3cr3t"},
+        {"client-certificate": "c", "client-key-data": encoded(b"s3cr3t")},
+        {"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1",
+                  "env": [{"name": "A", "value": "s3cr3t"}]}},
+        {"auth-provider": {"name": "oidc", "config": {"idp-issuer-url": "https://i", "client-id": "i",
+                                                      "client-secret": "s3cr3t", "refresh-token": "s3cr3t"}}},
+    ):  # fmt: skip
+        shown = repr(of({"proxy-url": "http://me:s3cr3t@proxy"}, user))
+        assert "s3cr3t" not in shown
+        assert encoded(b"me:s3cr3t") not in shown
+    for value in (Issued("s3cr3t"), KeyPair(b"", b"s3cr3t", "x"), Grant((("Authorization", "s3cr3t"),), None)):
+        assert "s3cr3t" not in repr(value)
+
+
 def test_a_token_goes_before_a_plugin() -> None:
     plugin = {"command": "x", "apiVersion": "client.authentication.k8s.io/v1"}
     assert of(user={"token": "abc", "exec": plugin}).user == User("Bearer abc")
@@ -255,7 +279,12 @@ def test_a_token_goes_before_a_plugin() -> None:
         ({"certificate-authority-data": "ä"}, None, "`certificate-authority-data` is not base64"),
         ({"insecure-skip-tls-verify": "yes"}, None, "`insecure-skip-tls-verify` has to be true or false"),
         ({"insecure-skip-tls-verify": True, "certificate-authority": "x"}, None, "exclude each other"),
-        ({"proxy-url": "socks5://x"}, None, "`proxy-url` 'socks5://x' is not supported"),
+        ({"proxy-url": "socks5://me:s3cr3t@x"}, None, "`proxy-url` is no address like http://proxy:3128"),
+        ({"proxy-url": "http://me:s3cr3t@x:99999"}, None, "`proxy-url` is no address like http://proxy:3128"),
+        (None, {"token": "a", "as": "me\nX: y"}, "`as` holds a line break or another control character"),
+        (None, {"token": "a", "as-groups": ["me\r"]}, "`as-groups` holds a line break or another"),
+        (None, {"token": "a", "as-user-extra": {"k": ["me\0"]}}, "has to be a list of texts"),
+        (None, {"token": "a", "as-user-extra": {"k": ["me\x7f"]}}, "`k` holds a line break or another"),
         (None, {"client-certificate": "x"}, "user `u`: `client-certificate` and `client-key` need each other"),
         (None, {"client-key-data": encoded(b"x")}, "need each other"),
         (None, {"token": 7}, "`token` has to be text; put it into quotes"),
@@ -267,8 +296,9 @@ def test_a_token_goes_before_a_plugin() -> None:
     ],
 )
 def test_mistakes_name_their_place(cluster: dict[str, Any] | None, user: dict[str, Any] | None, message: str) -> None:
-    with pytest.raises(ConfigError, match=rf"^/base/kubeconfig: .*{message}"):
+    with pytest.raises(ConfigError, match=rf"^/base/kubeconfig: .*{message}") as caught:
         of(cluster, user)
+    assert "s3cr3t" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +333,7 @@ def test_kubeconfigs_of_no_use(tmp_path: Path, change: dict[str, Any], message: 
         ("a: b: c", ":1:5 is not YAML"),
         ("a: !!python/object:os.system {}", "is not YAML"),
         ("\x01", "is not YAML"),
-        ("[" * 5000, "is not YAML"),
+        ("[" * 600 + "]" * 600, "is not YAML: maximum recursion depth exceeded"),
     ],
 )
 def test_files_that_are_no_kubeconfig(tmp_path: Path, content: str, message: str) -> None:

@@ -12,10 +12,10 @@ from tests.unit.kube.plugins import TokenShop
 from tests.unit.kube.servers import serving
 from tests.unit.kube.timers import START, VirtualTimers, settle
 
-from ksp.kube.client import Client
-from ksp.kube.credentials import Credentials, Issued, User
+from ksp.kube.auth.credentials import Credentials, Issued, User
+from ksp.kube.auth.tls import KeyPair, Pem, Trust
 from ksp.kube.errors import ApiError, ConfigError
-from ksp.kube.tls import KeyPair, Pem, Trust
+from ksp.kube.http.client import Client
 
 FIRST = START.timestamp()
 
@@ -154,7 +154,7 @@ async def test_a_plugin_that_fails_for_a_while(
         shop.mend()
         await client.request("POST", "/x", body=b"{}")
     problems = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert [record.name for record in problems] == ["ksp.kube.credentials"]  # told once
+    assert [record.name for record in problems] == ["ksp.kube.auth.credentials"]  # told once
     assert "no way to the identity provider" in problems[0].getMessage()
 
 
@@ -421,3 +421,36 @@ async def test_an_authority_that_changes_on_disk(tmp_path: Path, timers: Virtual
     ):
         path.write_bytes(new.pem)
         assert (await client.request("POST", "/x")).body == b"ok"
+
+
+# --- what nobody is to read ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [200, 401, 500])
+async def test_no_log_and_no_error_shows_a_token(
+    tmp_path: Path, timers: VirtualTimers, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    """At the most talkative level, of ksp and of its libraries, with a file that is damaged later."""
+    caplog.set_level(logging.DEBUG)
+    file = tmp_path / "token"
+    file.write_text("s3cr3t")
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        assert request.headers["Authorization"] == "Bearer s3cr3t"
+        return web.Response(status=status)
+
+    told = ""
+    async with (
+        serving(answer) as cluster,
+        Client(replace(cluster, user=User(token_file=file)), timers, clock=timers) as client,
+    ):
+        for content in ("s3cr3t", "s3cr3t s3cr3t"):
+            file.write_text(content)
+            await timers.advance(61)
+            try:
+                await client.request("GET", "/x", retry=False)
+            except ApiError as error:
+                told += f"{error!r} {error}"
+    assert "credentials could not be loaded again" in caplog.text
+    assert (status == 200) == (told == "")
+    assert "s3cr3t" not in caplog.text + told

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.unit.kube.kubeconfigs import document, written
 
-from ksp.kube.config import load_cluster
-from ksp.kube.environment_proxy import proxy_for
+from ksp.kube.auth.config import load_cluster
+from ksp.kube.auth.environment_proxy import proxy_for
 from ksp.kube.errors import ConfigError
 
 PROXY = "http://proxy:3128"
@@ -60,8 +60,10 @@ def test_exceptions(host: str, rules: str, direct: bool) -> None:
 
 
 def test_a_proxy_of_another_kind() -> None:
-    with pytest.raises(ConfigError, match=r"\$HTTPS_PROXY 'socks5://x' is not supported"):
-        proxy_for("https://k.example", {"HTTPS_PROXY": "socks5://x"})
+    for proxy in ("socks5://me:s3cr3t@x", "http://me:s3cr3t@x:99999", "http://"):
+        with pytest.raises(ConfigError, match=r"^\$HTTPS_PROXY is no address like http://proxy:3128") as caught:
+            proxy_for("https://k.example", {"HTTPS_PROXY": proxy})
+        assert "s3cr3t" not in str(caught.value)
 
 
 def test_a_kubeconfig_goes_before_the_environment(tmp_path: Path) -> None:

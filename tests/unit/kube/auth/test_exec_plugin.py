@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,11 +16,11 @@ from tests.unit.kube.plugins import credential, plugin, script
 from tests.unit.kube.servers import serving, who
 from tests.unit.kube.timers import VirtualTimers, settle
 
-from ksp.kube.client import Client
-from ksp.kube.config import cluster_of
-from ksp.kube.credentials import Issued, User
+from ksp.kube.auth.config import cluster_of
+from ksp.kube.auth.credentials import Issued, User
+from ksp.kube.auth.exec_plugin import VERSIONS, ExecPlugin
 from ksp.kube.errors import ConfigError
-from ksp.kube.exec_plugin import VERSIONS, ExecPlugin
+from ksp.kube.http.client import Client
 
 
 def prints(folder: Path, output: str) -> ExecPlugin:
@@ -40,8 +41,8 @@ async def test_a_certificate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("hello", "printed no ExecCredential but: hello"),
-        ("", "printed no ExecCredential but: it printed nothing"),
+        ("hello", "printed no ExecCredential, but 6 bytes that are no JSON"),
+        ("", "printed no ExecCredential, but 1 bytes that are no JSON"),
         ("[" * 100_000, "printed no ExecCredential"),
         ("[]", "JSON that is no ExecCredential"),
         ("null", "JSON that is no ExecCredential"),
@@ -71,6 +72,36 @@ async def test_a_plugin_that_fails(tmp_path: Path) -> None:
     path = script(tmp_path / "p", "import sys; print('log in\\nfirst', file=sys.stderr); sys.exit(3)")
     with pytest.raises(ConfigError, match=r"^the plugin failed with exit code 3: log in first$"):
         await plugin(path).issue()
+
+
+async def test_what_a_plugin_prints_is_never_repeated_for_it_may_be_a_token(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="printed no ExecCredential") as caught:
+        await prints(tmp_path, "eyJhbGciOi.s3cr3t.x").issue()
+    assert "s3cr3t" not in str(caught.value)
+    path = script(tmp_path / "q", "import sys; print('s3cr3t'); sys.exit(3)")
+    with pytest.raises(ConfigError, match=r"failed with exit code 3: it says nothing on its standard error$"):
+        await plugin(path).issue()
+
+
+@pytest.mark.parametrize(
+    ("complaint", "told"),
+    [
+        ("GET /x Authorization: Bearer s3cr3t", "GET /x Authorization: ..."),
+        ("id_token=s3cr3t expired", "id_token=... expired"),
+        ('{"error": "no", "refresh_token": "s3cr3t"}', '{"error": "no", "refresh_token": ...}'),
+        ("password : s3cr3t", "password : ..."),
+        ("AWS_SECRET_ACCESS_KEY=s3cr3t", "AWS_SECRET_ACCESS_KEY=..."),
+        ("got eyJhbGciOiJSUzI1NiJ9.s3cr3t.s3cr3t", "got ..."),
+        ("-----BEGIN EC PRIVATE KEY-----\ns3cr3t\n", "..."),
+        ("the token has expired; log in again", "the token has expired; log in again"),
+        ("no key for this profile: log in", "no key for this profile: log in"),
+    ],
+)
+async def test_secrets_in_the_complaint_of_a_plugin_are_left_out(tmp_path: Path, complaint: str, told: str) -> None:
+    path = script(tmp_path / "p", f"import sys; print({complaint!r}, file=sys.stderr); sys.exit(1)")
+    with pytest.raises(ConfigError) as caught:
+        await plugin(path).issue()
+    assert str(caught.value) == f"the plugin failed with exit code 1: {told}"
 
 
 async def test_a_plugin_that_complains_much_before_it_answers(tmp_path: Path) -> None:
@@ -107,6 +138,19 @@ async def test_a_plugin_that_hangs_is_ended_with_its_children(tmp_path: Path) ->
         with pytest.raises(ConfigError, match=r"did not end within 0\.5 seconds"):
             await plugin(path, longest_run=0.5).issue()
         assert await alive.read() in {b"started\n", b""}  # nobody holds the other end any more
+
+
+async def test_a_process_that_a_plugin_leaves_behind_is_not_waited_for(tmp_path: Path) -> None:
+    """It is in a session of its own, so it cannot be ended, and it holds the plugin's output open."""
+    left, path = tmp_path / "pid", tmp_path / "p"
+    path.write_text(f"#!/bin/sh\nsetsid sleep 1000 &\necho $! > {left}\necho '{credential(token='abc')}'\n")
+    path.chmod(0o755)
+    try:
+        async with asyncio.timeout(20):
+            with pytest.raises(ConfigError, match="ended, but left a process behind that holds its output open"):
+                await plugin(path, longest_run=1.0).issue()
+    finally:
+        os.kill(int(left.read_text()), signal.SIGKILL)
 
 
 async def test_a_plugin_whose_caller_gives_up_is_ended_with_its_children(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from aiohttp import web
 from tests.unit.kube.certificates import Authority
 from tests.unit.kube.servers import serving
 
-from ksp.kube.credentials import Issued, basic
+from ksp.kube.auth.credentials import Issued, basic
+from ksp.kube.auth.oidc import OidcProvider
+from ksp.kube.auth.section import Section
+from ksp.kube.auth.tls import Pem
 from ksp.kube.errors import ConfigError
-from ksp.kube.oidc import OidcProvider
-from ksp.kube.section import Section
-from ksp.kube.tls import Pem
 
 AUTHORITY = Authority()
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import socket
 import ssl
+import stat
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,11 @@ import pytest
 from tests.unit.kube.certificates import Authority
 from tests.unit.kube.servers import Wire, raw_server, serving, who
 
-from ksp.kube.client import Client
-from ksp.kube.cluster import Cluster
-from ksp.kube.credentials import User
+from ksp.kube.auth.cluster import Cluster
+from ksp.kube.auth.credentials import User
+from ksp.kube.auth.tls import KeyPair, Pem, Trust, ssl_context
 from ksp.kube.errors import ConfigError, OutcomeUnknownError, UnreachableError
-from ksp.kube.tls import KeyPair, Pem, Trust, ssl_context
+from ksp.kube.http.client import Client
 
 OURS, OTHERS = Authority(), Authority()
 
@@ -149,8 +150,27 @@ def test_a_damaged_authority(authority: bytes) -> None:
 
 def test_keys_leave_nothing_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    ssl_context(OURS.trust, OURS.pem, pair(*OURS.client("a")))
+    modes: list[int] = []
+
+    def load(_context: ssl.SSLContext, certificate: Path, key: Path, password: str) -> None:
+        modes.extend(stat.S_IMODE(path.stat().st_mode) for path in (certificate.parent, certificate, key))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ssl.SSLContext, "load_cert_chain", load)
+        ssl_context(OURS.trust, OURS.pem, pair(*OURS.client("a")))
+    assert modes == [0o700, 0o600, 0o600]
     assert list(tmp_path.iterdir()) == []
+    certificate, _ = OURS.client("a")
+    with pytest.raises(ConfigError, match="key does not belong"):
+        ssl_context(OURS.trust, OURS.pem, pair(certificate, OURS.client("b")[1]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_that_takes_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container with a file system that cannot be written to, and a certificate in its kubeconfig."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(ConfigError, match=r"user `x` cannot be used: .*No such file .*; set TMPDIR to a folder"):
+        ssl_context(OURS.trust, OURS.pem, pair(*OURS.client("a")))
 
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksp.kube.event_apis import APIS
-from ksp.kube.event_correlator import Correlator
-from ksp.kube.event_objects import ObjectReference, Occurrence, occurrence
-from ksp.kube.event_series import EventApi, Series
-from ksp.kube.event_similar import PREFIX
-from ksp.kube.event_spam import BURST, REFILL, SpamFilter
+from ksp.kube.events.apis import APIS
+from ksp.kube.events.correlator import Correlator
+from ksp.kube.events.objects import ObjectReference, Occurrence, occurrence
+from ksp.kube.events.series import EventApi, Series
+from ksp.kube.events.similar import PREFIX
+from ksp.kube.events.spam import BURST, REFILL, SpamFilter
 
 V1, BETA, CORE = APIS
 START = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ksp.kube.answers import MESSAGE_LENGTH, api_error
 from ksp.kube.errors import ApiError
+from ksp.kube.http.answers import MESSAGE_LENGTH, api_error
 
 NOW = 1_600_000_000.0  # Sun, 13 Sep 2020 12:26:40 GMT
 

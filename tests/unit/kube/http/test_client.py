@@ -11,9 +11,9 @@ from tests.unit.kube.driving import driven
 from tests.unit.kube.servers import CHUNKED, HEAD, Received, Wire, raw_server, serving, whole
 from tests.unit.kube.timers import VirtualTimers
 
-from ksp.kube.client import Client, Response
-from ksp.kube.cluster import Cluster
+from ksp.kube.auth.cluster import Cluster
 from ksp.kube.errors import ApiError, OutcomeUnknownError, UnreachableError
+from ksp.kube.http.client import Client, Response
 
 CHANGES = ["POST", "PUT", "PATCH", "DELETE"]
 
@@ -224,6 +224,29 @@ async def test_a_change_without_whole_answer_is_not_sent_again(
     assert not caught.value.timed_out
 
 
+LOST = "the connection was lost in the middle of an answer"
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (drop, "the connection was lost before an answer came"),
+        (half_a_body, LOST),
+        (half_a_chunk, LOST),
+        (reset_in_the_body, LOST),
+        (garbage, "the answer is no HTTP that can be read: Bad status line: Expected HTTP/.*"),
+    ],
+)
+async def test_what_went_wrong_is_said_in_plain_words(broken: Callable[[Wire], Awaitable[None]], told: str) -> None:
+    async def talk(wire: Wire) -> None:
+        await wire.request()
+        await broken(wire)
+
+    async with raw_server(talk) as cluster, Client(cluster, VirtualTimers()) as client:
+        with pytest.raises(OutcomeUnknownError, match=f"^{cluster.server}: {told}$"):
+            await client.request("POST", "/x", body=b"{}")
+
+
 @pytest.mark.parametrize("broken", BROKEN)
 async def test_a_get_without_whole_answer_is_sent_again(broken: Callable[[Wire], Awaitable[None]]) -> None:
     asked = 0
@@ -418,7 +441,7 @@ async def test_waiting_for_the_rate_limit_is_not_part_of_the_timeout() -> None:
 
 
 async def test_requests_in_flight_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ksp.kube.client.IN_FLIGHT", 3)
+    monkeypatch.setattr("ksp.kube.http.client.IN_FLIGHT", 3)
     now, most, full, go = 0, 0, asyncio.Event(), asyncio.Event()
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksp.kube.errors import OutcomeUnknownError
-from ksp.kube.lines import LineSplitter
+from ksp.kube.http.lines import LineSplitter
 
 
 @given(st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line), max_size=20), st.data())

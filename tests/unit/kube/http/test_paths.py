@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksp.kube.paths import checked, path_of
+from ksp.kube.http.paths import checked, path_of
 
 
 def test_a_path_of_names() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.unit.kube.timers import VirtualTimers, settle
 
-from ksp.kube.rate_limit import TokenBucket
+from ksp.kube.http.rate_limit import TokenBucket
 
 
 async def taken(bucket: TokenBucket, timers: VirtualTimers, times: list[float], count: int) -> None:

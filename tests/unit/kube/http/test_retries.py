@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ksp.kube.errors import ApiError, ConfigError, KubeError, OutcomeUnknownError, UnreachableError
-from ksp.kube.retries import wait_before_repeat
+from ksp.kube.http.retries import wait_before_repeat
 
 REFUSED = UnreachableError("refused")
 LOST = OutcomeUnknownError("lost")

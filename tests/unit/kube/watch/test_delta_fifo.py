@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 from tests.unit.kube import api_objects
 
-from ksp.kube.delta_fifo import Delta, DeltaFifo
-from ksp.kube.indexer import Indexer
+from ksp.kube.watch.delta_fifo import Delta, DeltaFifo
+from ksp.kube.watch.indexer import Indexer
 from ksp.model.pod import Pod
 
 

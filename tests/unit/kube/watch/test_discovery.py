@@ -9,10 +9,11 @@ from tests.unit.kube.eager_timers import EagerTimers
 from tests.unit.kube.hostile_server import HostileServer, client_of, events, groups, hostile_server, reply, resources
 from tests.unit.kube.running import informers_at
 
-from ksp.kube.discovery import WANTED, Discovery
 from ksp.kube.errors import ApiError, KubeError
-from ksp.kube.reader import MalformedError
-from ksp.kube.resources import RESOURCES, GroupVersion
+from ksp.kube.http.reader import MalformedError
+from ksp.kube.watch.discovery import WANTED, Discovery
+from ksp.kube.watch.reflector import GONE_AFTER
+from ksp.kube.watch.resources import RESOURCES, GroupVersion
 
 BUDGETS = RESOURCES["PodDisruptionBudget"]
 NOT_FOUND = status(404, "NotFound", "the server could not find the requested resource")
@@ -156,6 +157,8 @@ async def test_cancelled_attempt_answers_nobody(server: HostileServer) -> None:
         assert discovery.serves("", "v1", "pods")
 
 
+GONE = "the API server does not serve pods any more"
+
 # --- kinds that are missing ------------------------------------------------------------------------------------------
 
 
@@ -172,12 +175,13 @@ async def test_missing_kind_is_looked_for_again_after_a_while(server: HostileSer
     timers = EagerTimers(jitter=0.5)
     server.discovery["/api/v1"] = resources(nodes="Node")
     async with informers_at(server, timers) as running:
-        await timers.resting.wait()
-        assert timers.slept == [450.0]
-        assert running.informers.has_synced
-        timers.release()
-        await timers.resting.wait()
-        assert timers.slept == [450.0, 450.0]
+        waits = [15.0, 30.0, 60.0, 120.0, 240.0, 450.0, 450.0]
+        for count in range(4, len(waits) + 1):
+            await asyncio.wait_for(timers.resting.wait(), 5)
+            assert timers.slept == waits[:count]
+            assert running.informers.has_synced
+            if count < len(waits):
+                timers.release()
         server.discovery["/api/v1"] = resources(pods="Pod")
         timers.release()
         await running.told("+w/a@3")
@@ -205,8 +209,28 @@ async def test_kind_that_vanishes_is_empty_and_its_objects_are_deleted(server: H
         await running.told("+w/a@3")
         server.discovery["/api/v1"] = resources(nodes="Node")
         await running.told("+w/a@3", "-?w/a@3")
-        await timers.resting.wait()
+        await asyncio.wait_for(timers.resting.wait(), 5)
         assert running.informers.troubles() == []
+        assert running.notes.failures[-1] == GONE
+        assert timers.slept[:7] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 10.0]  # looked for all the while, and then seldom
+
+
+async def test_kind_that_vanishes_for_a_moment_loses_nothing(server: HostileServer) -> None:
+    """An API server that starts knows not all groups at first."""
+    timers = EagerTimers()
+    gone = reply(NOT_FOUND, 404)
+    server.plan("watch", gone)
+    server.plan("list", reply(listed(pod("a", 3), version=10)), reply(listed(pod("a", 3), version=20)))
+    served = server.discovery["/api/v1"]
+    async with informers_at(server, timers) as running:
+        await running.told("+w/a@3")
+        server.discovery["/api/v1"] = resources(nodes="Node")
+        await running.until(lambda: running.informers.troubles() == [("pods", GONE)])
+        server.discovery["/api/v1"] = served
+        await running.until(lambda: running.notes.lists == [1, 1])
+        await running.told("+w/a@3")
+        assert running.informers.troubles() == []
+        assert sum(timers.slept) < GONE_AFTER
 
 
 async def test_proxy_that_knows_no_path_empties_no_cache(server: HostileServer) -> None:

@@ -5,10 +5,10 @@ import pytest
 from tests.unit.kube import api_objects
 from tests.unit.kube.recorder import Recorder
 
-from ksp.kube.indexer import Indexer, by_namespace
-from ksp.kube.informer import Informer
-from ksp.kube.resources import RESOURCES, Object
-from ksp.kube.shared_informers import SharedInformers
+from ksp.kube.watch.indexer import Indexer, by_namespace
+from ksp.kube.watch.informer import Informer
+from ksp.kube.watch.resources import RESOURCES, Object
+from ksp.kube.watch.shared_informers import SharedInformers
 from ksp.model.decode import CLUSTER_SCOPED, KINDS
 from ksp.model.pod import Pod
 

@@ -15,10 +15,10 @@ from tests.unit.kube.eager_timers import EagerTimers
 from tests.unit.kube.running import Running, informers_of
 
 from ksp.apiserver import ApiServer
-from ksp.kube.client import Client
-from ksp.kube.cluster import Cluster
-from ksp.kube.reflector import ReflectorSettings
-from ksp.kube.resources import RESOURCES, GroupVersion, Resource, key_of
+from ksp.kube.auth.cluster import Cluster
+from ksp.kube.http.client import Client
+from ksp.kube.watch.reflector import ReflectorSettings
+from ksp.kube.watch.resources import RESOURCES, GroupVersion, Resource, key_of
 
 PODS = "/api/v1/namespaces/w/pods"
 MERGE = "application/merge-patch+json"

@@ -15,7 +15,7 @@ from tests.unit.kube.recorder import Recorder
 from tests.unit.kube.running import informers_at
 from tests.unit.kube.timers import VirtualTimers
 
-from ksp.kube.resources import Object
+from ksp.kube.watch.resources import Object
 
 FIELDS = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 

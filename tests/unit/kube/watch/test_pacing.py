@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ksp.kube.pacing import Pacer
+from ksp.kube.watch.pacing import Pacer
 
 
 async def test_work_gives_way_after_each_slice_of_bytes_and_of_objects() -> None:

@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ksp.kube.errors import ApiError
-from ksp.kube.objects import Readable
-from ksp.kube.pages import read_page
-from ksp.kube.recovery import history_is_lost
-from ksp.kube.resources import RESOURCES, Resource
-from ksp.kube.watch_events import Bookmark, Changed, Deleted, read_line
+from ksp.kube.watch.objects import Readable
+from ksp.kube.watch.pages import read_page
+from ksp.kube.watch.recovery import history_is_lost
+from ksp.kube.watch.resources import RESOURCES, Resource
+from ksp.kube.watch.watch_events import Bookmark, Changed, Deleted, read_line
 
 both = pytest.mark.parametrize("version", ["1.19.0", "1.36.2"])
 PLURALS = {row.plural: row for row in RESOURCES.values()}

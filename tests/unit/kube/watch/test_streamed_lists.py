@@ -23,7 +23,7 @@ from tests.unit.kube.hostile_server import Answer, HostileServer, Live, events, 
 from tests.unit.kube.running import informers_at
 from tests.unit.kube.timers import VirtualTimers
 
-from ksp.kube.reflector import ReflectorSettings
+from ksp.kube.watch.reflector import ReflectorSettings
 
 STREAMS = ReflectorSettings()
 

@@ -381,6 +381,34 @@ async def test_refused_connection_keeps_the_position_and_costs_no_list(server: H
         assert running.informers.troubles() == []
 
 
+async def test_server_that_comes_back_with_less_than_it_had_is_listed_again(server: HostileServer) -> None:
+    """A watch from a version that the server has not reached is answered with 200 and silence."""
+    timers = EagerTimers(jitter=0.999)
+    server.plan("list", reply(listed(pod("a", 3), version=10)), reply(listed(pod("b", 4), version=6)))
+    server.plan("probe", reply(listed(pod("b", 4), version=6)))
+    server.plan("watch", events(), events())
+    async with informers_at(server, timers) as running:
+        await server.seen("watch", 1)
+        await server.stop()
+        await running.until(lambda: len(timers.slept) >= 3)
+        await server.start()
+        await running.told("+w/a@3", "+w/b@4", "-?w/a@3")
+        await server.seen("watch", 2)
+        assert positions(server) == ["10", "6"]
+
+
+async def test_kind_whose_position_the_server_passed_again_is_listed_again_too(server: HostileServer) -> None:
+    """Another kind's reflector found that the history went back; an event of the new history shows it to this one."""
+    live = Live()
+    server.plan("list", reply(listed(pod("a", 3), version=10)), reply(listed(pod("b", 4), version=30)))
+    server.plan("watch", live, events())
+    async with informers_at(server, EagerTimers()) as running:
+        await server.seen("watch", 1)
+        running.informers.discovery.went_back()
+        live.put(added(pod("c", 20)))
+        await running.told("+w/a@3", "+w/b@4", "-?w/a@3")
+
+
 async def test_restarted_server_that_lost_its_history_is_caught_up_with_within_five_seconds(
     server: HostileServer,
 ) -> None:

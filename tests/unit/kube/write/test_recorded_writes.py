@@ -13,7 +13,7 @@ from tests.unit.kube.driving import driven
 from tests.unit.kube.pod_server import Apply, Fault, PodServer, client_of, pod_info, serving
 from tests.unit.kube.timers import VirtualTimers
 
-from ksp.kube.writes import Bound, NotBound, Patched, Writer
+from ksp.kube.write.writes import Bound, NotBound, Patched, Writer
 
 pytestmark = pytest.mark.shared
 VERSIONS = ["1.19.0", "1.36.2"]
@@ -43,7 +43,7 @@ def recorded(shared: Path, version: str, id: str) -> Fault:
     ("id", "node", "verdict"),
     [
         ("bind.ok", "n1", Bound()),
-        ("bind.already", "n2", NotBound("the pod is on node n1 already")),
+        ("bind.already", "n2", NotBound("the pod is on node n1 already", elsewhere=True)),
         ("bind.already.same", "n1", Bound()),
         ("bind.404", "n1", NotBound('pods "nope" not found', gone=True)),
         ("bind.namemismatch", "n1", NotBound("400 BadRequest: name in URL does not match name in Binding object")),

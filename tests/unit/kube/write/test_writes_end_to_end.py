@@ -13,16 +13,16 @@ import msgspec
 import pytest
 from aiohttp import web
 from tests.unit.kube.driving import driven
-from tests.unit.kube.test_events import Loaded, Told, Wall
+from tests.unit.kube.events.test_recorder import Loaded, Told, Wall
 from tests.unit.kube.timers import VirtualTimers
 
 from ksp.apiserver.server import ApiServer
-from ksp.kube.client import Client
-from ksp.kube.cluster import Cluster
-from ksp.kube.discovery import Discovery
+from ksp.kube.auth.cluster import Cluster
 from ksp.kube.errors import ApiError
-from ksp.kube.events import EventRecorder
-from ksp.kube.writes import Bound, NotBound, Patched, Writer
+from ksp.kube.events.recorder import EventRecorder
+from ksp.kube.http.client import Client
+from ksp.kube.watch.discovery import Discovery
+from ksp.kube.write.writes import Bound, NotBound, Patched, Writer
 from ksp.model.decode import decode
 from ksp.model.info import PodInfo
 from ksp.model.meta import ObjectMeta
@@ -120,7 +120,9 @@ async def test_a_pod_is_bound(bench: Bench) -> None:
     assert await driven(bench.timers, bench.writer.bind(pod, "n1")) == Bound()
     assert (await bench.pod("p")).spec.node_name == "n1"
     assert (await bench.scheduled("p"))["status"] == "True"
-    assert await driven(bench.timers, bench.writer.bind(pod, "n2")) == NotBound("the pod is on node n1 already")
+    assert await driven(bench.timers, bench.writer.bind(pod, "n2")) == NotBound(
+        "the pod is on node n1 already", elsewhere=True
+    )
 
 
 async def test_a_binding_whose_answer_is_lost_is_settled(bench: Bench) -> None:
@@ -208,6 +210,8 @@ class Only:
 
     def serves(self, group: str, version: str, resource: str) -> bool:
         return version == self.version
+
+    async def refresh(self) -> None: ...
 
 
 async def _check(bench: Bench, api: str) -> None:

@@ -1,0 +1,1 @@
+"""Admission plugins that are always on."""

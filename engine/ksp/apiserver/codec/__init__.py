@@ -1,0 +1,1 @@
+"""Objects as a Go server reads and writes them: the table of types, quantities, times."""

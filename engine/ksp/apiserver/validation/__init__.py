@@ -1,0 +1,1 @@
+"""What may stand in an object, in the words of the real server."""

@@ -1,0 +1,1 @@
+"""Writing: bindings and how they are settled, conditions and nominations of pods."""

@@ -1,0 +1,149 @@
+"""Footprints are sound, by mutation of recorded cases; `python -m tests.policies.mutation` does it at length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from random import Random
+from typing import Final
+
+import pytest
+from tests.golden.recorded import SAMPLE, Case, cases
+from tests.mutation.attempts import Attempts, everything
+from tests.mutation.figures import Figures, all_missed, table
+from tests.mutation.instances import Instance, Instances
+from tests.mutation.reads import Named
+from tests.mutation.trial import Trial
+from tests.policies.mutation import chosen, main, measure
+
+from ksp.compile.tables import Table
+
+CASES: Final = 126
+CHANGES: Final = 6
+ENOUGH: Final = 10  # changes that matter are sought for each rule
+LEAST: Final = 5  # and have to be found
+SAME_FOR_ALL: Final = frozenset({"EqualPriority"})  # reads nothing, so nothing matters to it
+
+
+@cache
+def sampled() -> Sequence[Case]:
+    return list(cases(SAMPLE))
+
+
+@cache
+def instances() -> Instances:
+    return Instances()
+
+
+@pytest.fixture(scope="module")
+def taken() -> Sequence[Case]:
+    return chosen(sampled(), CASES, seed=0)
+
+
+@pytest.fixture(scope="module")
+def figures(taken: Sequence[Case]) -> Mapping[str, Figures]:
+    return measure(taken, CHANGES, 0, ENOUGH)
+
+
+def test_footprints_name_all_that_matters_and_wake_all_whom_it_helps(figures: Mapping[str, Figures]) -> None:
+    assert not (missed := all_missed(figures)), "\n".join(missed[:5])
+
+
+def test_enough_changes_mattered_to_every_rule(figures: Mapping[str, Figures], taken: Sequence[Case]) -> None:
+    assert {case["family"] for case in taken} == {case["family"] for case in sampled()}
+    few = {name: of_rule.effective for name, of_rule in figures.items() if of_rule.effective < LEAST}
+    assert few == dict.fromkeys(SAME_FOR_ALL, 0)
+    assert len(figures) > len(SAME_FOR_ALL) + 30
+
+
+def test_denied_pods_were_helped(figures: Mapping[str, Figures]) -> None:
+    """Else that they are woken would be proved of nothing."""
+    helped = [name for name, of_rule in figures.items() if any(of_rule.events_helped.values())]
+    assert len(helped) >= 10
+
+
+# ---- what is wrong is found
+
+
+Doctor = Callable[[Instance], Instance]
+
+
+def missed(rule: str, family: str, doctor: Doctor, *, sought: int = 0) -> list[str]:
+    """What a rule misses in some cases of a family, if its footprint is another. With `sought` changes are sought that
+    matter, until there are so many."""
+    recorded = [case for case in sampled() if case["family"] == family][:16]
+    far, figures = everything(recorded), {rule: Figures()}
+    for case in recorded:
+        dice = Random(case["id"])
+        of_rule = [doctor(each) for each in instances().of(case) if each.name == rule]
+        Trial(Attempts(case, dice, far), of_rule, figures).run(8 if sought else 30, sought)
+    return all_missed(figures)
+
+
+def without(of: str, path: str) -> Doctor:
+    def doctor(instance: Instance) -> Instance:
+        parts = tuple(part for part in instance.named.parts if str(part) != f"{of}: {path}")
+        assert len(parts) < len(instance.named.parts)
+        return replace(instance, named=Named(parts, instance.named.relations))
+
+    return doctor
+
+
+def without_events(*events: str) -> Doctor:
+    def doctor(instance: Instance) -> Instance:
+        assert instance.footprint.events >= {*events}
+        return replace(instance, footprint=replace(instance.footprint, events=instance.footprint.events - {*events}))
+
+    return doctor
+
+
+NARROWER: Final = [
+    ("PodToleratesNodeTaints", "taints", without("node", "spec.taints")),
+    ("HostName", "unsched_nodename", without("pod", "spec.nodeName")),
+    ("NoVolumeZoneConflict", "volume_zone", without("objects", "persistentVolumes")),
+    ("MatchNodeSelector", "node_affinity", without("pod", "spec.nodeSelector")),
+]
+
+
+@pytest.mark.parametrize(("rule", "family", "doctor"), NARROWER, ids=[rule for rule, _, _ in NARROWER])
+def test_a_part_that_is_left_out_is_missed(rule: str, family: str, doctor: Doctor) -> None:
+    assert any("the footprint does not name it" in text for text in missed(rule, family, doctor))
+    assert not missed(rule, family, lambda instance: instance)
+
+
+@pytest.mark.parametrize(
+    ("rule", "family", "events"),
+    [
+        ("PodToleratesNodeTaints", "taints", ["NodeTaint"]),
+        ("PodFitsHostPorts", "host_ports", ["AssignedPodDelete", "AssignedPodUpdate"]),
+        ("PodFitsResources", "resources_fit", ["NodeAllocatable"]),
+    ],
+)
+def test_an_event_that_is_left_out_is_missed(rule: str, family: str, events: Sequence[str]) -> None:
+    assert any("wakes the pod" in text for text in missed(rule, family, without_events(*events), sought=100))
+
+
+def test_tables_that_do_not_follow_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Table, "_changed", lambda *_: None)
+    assert any("tables that follow say" in text for text in missed("SelectorSpreadPriority", "selector_spread", _as_is))
+
+
+def _as_is(instance: Instance) -> Instance:
+    return instance
+
+
+# ---- the command
+
+
+def test_the_command_prints_figures_by_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--cases", "2", "--changes", "1"]) == 0
+    head, first, *_, last = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["rule", "tried", "effective", "missed"]
+    assert first.split()[0] == "BalancedResourceAllocation"
+    assert last == "2 cases, 0 missed"
+
+
+def test_a_rule_that_misses_something_shows_it() -> None:
+    shown = table({"R": Figures(tried=4, effective=2, missed=["x"], leaves=4, leaves_mattered=1)})
+    assert shown.splitlines()[1].split() == ["R", "4", "2", "1", "4", "25%", "0", "-", "0", "-"]

@@ -1,0 +1,132 @@
+"""When a trial is over, and what is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.unit.core.scheduling import FakeDice, default_profile, node, pod
+
+from ksp.cli.live import Follower
+from ksp.core.changes import Bind, DeletePod, SetNode, SetPod
+from ksp.core.scheduler import Scheduler, Step
+from ksp.runtime.observer import Binding
+from ksp.sim.outcome import Fate, PodRecord
+
+LACKS_CLAIM: dict[str, Any] = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]}
+
+
+@dataclass
+class Audience:
+    told: list[tuple[str, str]] = field(default_factory=list)
+
+    def expect(self, pods: int) -> None:
+        pass
+
+    def tell(self, time: float, record: PodRecord) -> None:
+        self.told.append((record.name, record.node))
+
+
+class Scene:
+    """A scheduler with one node of 2 CPUs, and who follows it. Time passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.scheduler = Scheduler([default_profile()], FakeDice())
+        self.audience = Audience()
+        self.time = 0.0
+        self.follower = Follower(self.audience, lambda: len(self.scheduler.state.nodes), lambda: self.time)
+        self.scheduler.on(SetNode(node("n", cpu="2")), 0.0)
+
+    def tries(self, name: str, cpu: str = "1", **spec: Any) -> Step:
+        """The pod comes, and is decided for, a tenth of a second after the one before."""
+        self.scheduler.on(SetPod(pod(name, requests={"cpu": cpu}, **spec)), self.time)
+        return self.step()
+
+    def step(self) -> Step:
+        self.time += 0.1
+        step = self.scheduler.step(self.time)
+        assert step is not None
+        self.follower.decided(step, 0.0)
+        return step
+
+    def bind(self, step: Step) -> None:
+        """The server has the binding."""
+        (effect,) = step.effects
+        assert isinstance(effect, Bind)
+        self.scheduler.bind_succeeded(step.pod.uid, self.time)
+        self.follower.bound(Binding(step.pod, effect.node, step.attempt, 0.0, 0.0, 0.0), self.time)
+
+    def show(self, name: str) -> None:
+        """The watch shows the pod on the node."""
+        self.scheduler.on(SetPod(pod(name, on="n")), self.time)
+
+    def is_settled(self, *names: str) -> bool:
+        return self.follower.is_settled(self.scheduler, names)
+
+
+def test_a_trial_lasts_until_the_watch_shows_all_that_was_placed() -> None:
+    scene = Scene()
+    assert not scene.is_settled("a")
+    step = scene.tries("a")
+    assert not scene.is_settled("a")
+    scene.bind(step)
+    assert not scene.is_settled("a")
+    scene.show("a")
+    assert scene.is_settled("a")
+    assert not scene.is_settled("a", "b")
+    scene.scheduler.on(SetPod(pod("b")), scene.time)
+    assert not scene.is_settled("a")
+
+
+def test_a_pod_that_backs_off_is_waited_for_if_others_were_placed_since() -> None:
+    scene = Scene()
+    scene.tries("lacks", **LACKS_CLAIM)
+    assert scene.is_settled("lacks")
+    scene.bind(scene.tries("a"))
+    scene.show("a")
+    assert not scene.is_settled("lacks", "a")
+    scene.time += 1.0
+    assert scene.step().pod.name == "lacks"
+    assert scene.is_settled("lacks", "a")
+
+
+def test_a_pod_that_backs_off_for_ever_does_not_hold_up_the_end_for_others_that_nothing_wakes() -> None:
+    scene = Scene()
+    scene.tries("big", cpu="8")
+    scene.bind(scene.tries("a"))
+    scene.show("a")
+    scene.tries("lacks", **LACKS_CLAIM)
+    assert scene.scheduler.pending() == {"active": 0, "backoff": 1, "unschedulable": 1, "gated": 0}
+    assert scene.is_settled("big", "a", "lacks")
+
+
+def test_what_came_of_it() -> None:
+    scene = Scene()
+    scene.scheduler.on(SetPod(pod("there-before", on="n", requests={"cpu": "500m"})), 0.0)
+    scene.bind(scene.tries("a"))
+    scene.show("a")
+    scene.tries("big", cpu="8")
+    outcome = scene.follower.outcome(scene.scheduler, {"a", "big"})
+    assert {record.name: (record.fate, record.node) for record in outcome.records} == {
+        "a": (Fate.PLACED, "n"),
+        "big": (Fate.WAITING, ""),
+    }
+    assert outcome.running == 1
+    assert outcome.decisions == 2
+    assert outcome.now == pytest.approx(0.2)
+    assert scene.audience.told == []
+    scene.follower.tell()
+    assert scene.audience.told == [("a", "n"), ("big", "")]
+    assert outcome.records[1].reasons == {"Insufficient cpu": 1}
+
+
+def test_a_binding_that_failed_puts_its_pod_among_those_that_wait() -> None:
+    scene = Scene()
+    step = scene.tries("a")
+    scene.follower.not_bound(Binding(step.pod, "n", 1, 0.0, 0.0, 0.0), "refused", scene.time)
+    scene.scheduler.bind_failed("a", scene.time)
+    record = scene.follower.records["a"]
+    assert (record.fate, record.node, record.message) == (Fate.WAITING, "", "refused")
+    scene.scheduler.on(DeletePod("a"), scene.time)
+    assert scene.is_settled("a")
