@@ -29,14 +29,11 @@ Scheduling = Callable[..., AbstractAsyncContextManager[App]]
 GOODBYE = 0.3
 """Seconds in which a TLS connection that was given up ends in order. Nothing tells when it has, and a loop that ends
 before leaves a socket open, which pytest takes for a failure."""
-_ON_ONE_WORKER = pytest.mark.xdist_group("kube-apiserver")
-"""So that the server is started once."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server_kind" in metafunc.fixturenames:
-        kinds = [pytest.param(kind, marks=_ON_ONE_WORKER if kind == "binaries" else ()) for kind in servers.kinds()]
-        metafunc.parametrize("server_kind", kinds, scope="session")
+        metafunc.parametrize("server_kind", servers.kinds(), scope="session")
 
 
 @pytest.fixture(scope="session")

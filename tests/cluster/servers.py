@@ -3,6 +3,8 @@
 KSP_TEST_KUBECONFIG    the kubeconfig of a cluster whose nodes and pods may be added to
 KUBEBUILDER_ASSETS     a folder with `kube-apiserver` and `etcd` (the convention of envtest)
 neither                ksp's embedded server, as 1.19 and as 1.36
+
+Binaries are started once for each worker of pytest-xdist: `-n0` starts them once.
 """
 
 from __future__ import annotations

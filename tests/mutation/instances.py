@@ -63,6 +63,14 @@ class Instance:
         return self.rule.name
 
 
+def instance(rule: Rule, arguments: Mapping[str, Any]) -> Instance:
+    """The rule with those of the arguments that it has parameters for."""
+    known = {parameter.binding.name for parameter in rule.parameters}
+    made = compile_rule(rule).instantiate({name: value for name, value in arguments.items() if name in known})
+    footprint = footprint_of(rule)
+    return Instance(rule, made, footprint, Named.by(footprint))
+
+
 class Instances:
     """Makes instances; the same arguments give the same one."""
 

@@ -23,7 +23,7 @@ from tests.mutation.instances import Instances
 from tests.mutation.trial import Trial
 
 CHANGES: Final = 15  # of each case, and for each one more that matters, until there are
-ENOUGH: Final = 200  # of those of a rule
+ENOUGH: Final = 60  # of those of a rule
 SHOWN: Final = 50  # of what was missed
 
 

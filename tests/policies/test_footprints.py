@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.golden.recorded import SAMPLE, Case, cases
 from tests.mutation.attempts import Attempts, everything
 from tests.mutation.figures import Figures, all_missed, table
-from tests.mutation.instances import Instance, Instances
+from tests.mutation.instances import Instance, Instances, instance
 from tests.mutation.reads import Named
 from tests.mutation.trial import Trial
+from tests.oracle.clusters import Scenario, scenarios
+from tests.oracle.policies import Policy, policies
 from tests.policies.mutation import chosen, main, measure
+from tests.policies.test_helped import examples
 
 from ksp.compile.tables import Table
 
@@ -61,6 +66,32 @@ def test_denied_pods_were_helped(figures: Mapping[str, Figures]) -> None:
     """Else that they are woken would be proved of nothing."""
     helped = [name for name, of_rule in figures.items() if any(of_rule.events_helped.values())]
     assert len(helped) >= 10
+
+
+# ---- rules that nobody wrote
+
+
+def case_of(scenario: Scenario) -> Case:
+    """A random cluster in the shape of a recorded one."""
+    cluster: dict[str, Any] = {
+        "nodes": scenario.nodes,
+        "pods": [{**pod, "spec": {**pod["spec"], "nodeName": place}} for pod, place in scenario.pods],
+    }
+    named = {(change.place, change.name): change.value for change in scenario.objects if change.kind == "object"}
+    for (kind, name), value in named.items():
+        metadata = {"name": name, "namespace": "default", **value.get("metadata", {})}
+        cluster.setdefault(kind, []).append({**value, "metadata": metadata})
+    return {"id": "random", "cluster": cluster, "pod": scenario.incoming[0]}
+
+
+@examples(30)
+@given(policies(), scenarios(), st.integers(0, 1000))
+def test_footprints_of_random_rules_are_sound(policy: Policy, scenario: Scenario, seed: int) -> None:
+    case, rules = case_of(scenario), [instance(rule, policy.arguments) for rule in policy.rules()]
+    figures = {each.name: Figures() for each in rules}
+    if rules:
+        Trial(Attempts(case, Random(seed), everything([case])), rules, figures).run(10, 4)
+    assert not (missed := all_missed(figures)), "\n".join([policy.text, *missed[:3]])
 
 
 # ---- what is wrong is found

@@ -35,6 +35,7 @@ class _Settings:
     token_auth: bool
     kubeconfig_out: Path | None
     ready_file: Path | None
+    until_eof: bool
 
 
 @click.command
@@ -67,9 +68,10 @@ class _Settings:
     metavar="FILE",
     help="Write url, port and process id there, as JSON, when it serves.",
 )
+@click.option("--until-eof", is_flag=True, help="End when standard input does: when whoever started it is gone.")
 def apiserver(
     port: int, host: str, emulate: str, load: tuple[str, ...], tls: bool, token_auth: bool,
-    kubeconfig_out: Path | None, ready_file: Path | None,
+    kubeconfig_out: Path | None, ready_file: Path | None, until_eof: bool,
 ) -> None:  # fmt: skip
     """Serve a Kubernetes API from memory, until Ctrl-C or SIGTERM.
 
@@ -80,7 +82,9 @@ def apiserver(
         raise click.UsageError("beyond this machine only with --token-auth: whoever reaches the port may do everything")
     if not _is_loopback(host) and not tls:
         click.echo("Without --tls the tokens, and all else, can be read on the network.", err=True)
-    asyncio.run(_serve(_Settings(host, port, emulate, load, tls, token_auth, kubeconfig_out, ready_file)))
+    if until_eof and "-" in load:
+        raise click.UsageError("--until-eof and --load - both want standard input")
+    asyncio.run(_serve(_Settings(host, port, emulate, load, tls, token_auth, kubeconfig_out, ready_file, until_eof)))
 
 
 def _is_loopback(host: str) -> bool:
@@ -101,6 +105,8 @@ async def _serve(settings: _Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    if settings.until_eof:
+        asyncio.get_running_loop().add_reader(sys.stdin, _read, stop)
     try:
         await server.start(settings.host, settings.port, tls=settings.tls)
     except OSError as error:
@@ -110,6 +116,12 @@ async def _serve(settings: _Settings) -> None:
         await stop.wait()
     finally:
         await server.stop()
+
+
+def _read(stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        asyncio.get_running_loop().remove_reader(sys.stdin)
+        stop.set()
 
 
 def _load(server: ApiServer, paths: Iterable[str]) -> None:

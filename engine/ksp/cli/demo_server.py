@@ -29,8 +29,9 @@ async def api_server(load: Sequence[Path], emulate: str, kubeconfig: Path) -> As
     files = [argument for path in load for argument in ("--load", str(path))]
     command = [sys.executable, "-m", "ksp", "apiserver", "--port", "0", "--emulate", emulate, *files]
     process = await asyncio.create_subprocess_exec(
-        *command, "--kubeconfig-out", str(kubeconfig), stdout=DEVNULL, stderr=PIPE, start_new_session=True
-    )
+        *command, "--until-eof", "--kubeconfig-out", str(kubeconfig),
+        stdin=PIPE, stdout=DEVNULL, stderr=PIPE, start_new_session=True,
+    )  # fmt: skip
     try:
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(_its_end(process))

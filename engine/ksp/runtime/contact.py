@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from ksp.kube.errors import ApiError, ConfigError, KubeError, UnreachableError
+from ksp.kube.errors import ApiError, ConfigError, KubeError, OutcomeUnknownError, UnreachableError
 from ksp.kube.http.backoff import Backoff
 from ksp.kube.http.client import Client
 from ksp.kube.timers import Timers
@@ -41,7 +41,10 @@ async def first_contact(client: Client, timers: Timers) -> str:
         except KubeError as error:
             _give_up_if_hopeless(client, error)
             server = client.cluster.server
-            seldom.say("", "waiting for the API server", server=server, error=str(error).removeprefix(f"{server}: "))
+            why = str(error).removeprefix(f"{server}: ")
+            if isinstance(error, OutcomeUnknownError) and not client.cluster.encrypted:
+                why += "; if the server speaks TLS, its address begins with https://"
+            seldom.say("", "waiting for the API server", server=server, error=why)
         else:
             return version
         await timers.sleep(backoff.next())

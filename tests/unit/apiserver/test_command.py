@@ -35,7 +35,8 @@ PODS = {
 def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process, and the first line that it printed."""
     command = [sys.executable, "-m", "ksp", "apiserver", "--port", "0", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    pipe, same = subprocess.PIPE, subprocess.STDOUT
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=same, text=True) as process:
         try:
             assert process.stdout is not None
             yield process, process.stdout.readline()
@@ -62,6 +63,14 @@ def test_it_serves_what_it_loads_until_it_is_told_to_stop(tmp_path: Path) -> Non
         with urllib.request.urlopen(f"{url}/api/v1/namespaces/default/pods/p", timeout=5) as answer:
             assert json.load(answer)["kind"] == "Pod"
         process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=5) == 0
+
+
+def test_it_ends_with_who_started_it() -> None:
+    with running("--until-eof") as (process, _):
+        assert process.stdin is not None
+        process.stdin.write("words that it does not heed\n")
+        process.stdin.close()
         assert process.wait(timeout=5) == 0
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import os
+import re
+import signal
+import sys
+import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -13,10 +20,16 @@ from click.testing import CliRunner
 
 from ksp.cli.demo import demo
 
+ENGINE = Path(__file__).resolve().parents[3] / "engine"
+WITHIN = 60.0
+"""Real seconds; a scheduler and a server have to start."""
+
 
 @cache
 def text() -> str:
-    result = CliRunner().invoke(demo, [])
+    """What it says, called from another folder."""
+    with contextlib.chdir(tempfile.gettempdir()):
+        result = CliRunner().invoke(demo, [])
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     return result.stdout
@@ -59,11 +72,10 @@ def test_it_fits_100_columns_and_is_plain_in_a_pipe() -> None:
     assert "\x1b" not in text()
 
 
-def test_it_is_the_same_each_time_and_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    first = placements()
-    value.cache_clear()
-    assert placements() == first
+def test_it_is_the_same_each_time_and_from_anywhere() -> None:
+    progress = text().partition("Where the pods went")[0]
+    told = re.findall(r"^ *[0-9.]+  (\S+/\S+) +([a-z0-9-]+)$", progress, re.MULTILINE)
+    assert dict(told) == {f"{pod['namespace']}/{pod['name']}": pod["node"] for pod in value()["pods"] if pod["node"]}
 
 
 def test_another_seed_places_as_many() -> None:
@@ -91,3 +103,40 @@ def test_the_comments_of_the_examples_are_true() -> None:
 )
 def test_misfits_do_not_fit(name: str) -> None:
     assert placements()[name] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "last_line", "which", "code"),
+    [
+        ([], "An API server as of", signal.SIGTERM, 130),
+        (["--keep"], "  kubectl run try", signal.SIGINT, 0),
+        (["--keep"], "  time  78 pods", signal.SIGHUP, 130),
+    ],
+)
+async def test_a_signal_ends_it_and_leaves_nothing_behind(
+    tmp_path: Path, arguments: list[str], last_line: str, which: signal.Signals, code: int
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ENGINE), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "ksp", "demo", *arguments]
+    process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    async with asyncio.timeout(WITHIN):
+        while not (await process.stdout.readline()).decode().startswith(last_line):
+            assert process.returncode is None
+        process.send_signal(which)
+        await process.stdout.read()
+        assert await process.wait() == code
+    assert _left(tmp_path) == []
+
+
+def _left(folder: Path) -> list[Path]:
+    """Files in the folder, and processes that were called with one."""
+    return [*folder.iterdir(), *(each for each in Path("/proc").glob("[0-9]*/cmdline") if str(folder) in _read(each))]
+
+
+def _read(file: Path) -> str:
+    """A file that may be gone by now."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

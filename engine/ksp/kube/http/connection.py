@@ -38,6 +38,7 @@ _ADVICE = {9: _CLOCK, 10: _CLOCK, 62: _NAME, 64: _NAME}
 
 
 _CUT = "payload is not completed"
+_NO_TLS = "WRONG_VERSION_NUMBER"
 """In aiohttp's words for an answer that ends too early."""
 
 
@@ -152,7 +153,8 @@ def meaning(error: Exception, server: str) -> KubeError:
         case aiohttp.ClientConnectorCertificateError():
             return UnreachableError(f"{server}: {_distrust(error.certificate_error)}", temporary=False)
         case aiohttp.ClientConnectorSSLError():
-            return UnreachableError(f"{server}: TLS handshake failed: {_cause(tls or error)}")
+            hint = "; does the address begin with http://?" if getattr(tls, "reason", "") == _NO_TLS else ""
+            return UnreachableError(f"{server}: TLS handshake failed: {_cause(tls or error)}{hint}")
         case aiohttp.ConnectionTimeoutError():
             return UnreachableError(f"{server}: no connection in time")
         case aiohttp.ClientConnectorDNSError():
