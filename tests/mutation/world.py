@@ -119,30 +119,34 @@ class World:
     def tell(self, replaced: Replaced) -> tuple[Changed, list[frozenset[str]]]:
         """The change happens. What it is for the language, and the events that it is for the core."""
         self.listener.heard.clear()
-        pictures = {name: Picture.of(self.state.nodes[name]) for name in self._touched(replaced)}
-        pods = dict(self.state.pods)
-        names = set(self.state.nodes)
+        nodes = {name: Picture.of(self.state.nodes[name]) for name in self._touched(replaced)}
+        pods, names = dict(self.state.pods), set(self.state.nodes)
         for told in replaced.told():
             self.scheduler.on(told, 0.0)
         self._remember(replaced)
-        changed = Changed()
-        if replaced.kind in OBJECTS:
-            changed.objects.add(replaced.kind)
+        changed = Changed(objects={replaced.kind} & {*OBJECTS})
         if names != set(self.state.nodes):
             changed.came_or_went |= {"nodes", "feasible"}
-        if pods.keys() != self.state.pods.keys():
-            changed.came_or_went.add("pods")
-        for name, picture in pictures.items():
+        self._compare_nodes(nodes, changed)
+        self._compare_pods(pods, changed)
+        return changed, list(self.listener.heard)
+
+    def _compare_nodes(self, before: Mapping[str, Picture], changed: Changed) -> None:
+        for name, picture in before.items():
             if name in self.state.nodes:
                 changed.node |= of_nodes(picture, Picture.of(self.state.nodes[name]))
-        for uid, old in pods.items():
+        changed.pods |= {("node", *steps) for steps in changed.node}
+
+    def _compare_pods(self, before: Mapping[str, PodInfo], changed: Changed) -> None:
+        """A pod that is on another node now is not the row that it was."""
+        if before.keys() != self.state.pods.keys():
+            changed.came_or_went.add("pods")
+        for uid, old in before.items():
             new = self.state.pods.get(uid)
             if new is not None and new is not old:
                 changed.pods |= of_pods(old, new)
                 if new.spec.node_name != old.spec.node_name:
                     changed.came_or_went.add("pods")
-        changed.pods |= {("node", *steps) for steps in changed.node}
-        return changed, list(self.listener.heard)
 
     def _touched(self, replaced: Replaced) -> set[str]:
         """The nodes that may be others afterwards."""

@@ -1,7 +1,8 @@
 """What a rule reads, and from that which cluster events can help a pod that it denied.
 
 Reads are gathered from the rule with its functions put in: fields of the pod, parts of a node (of labels, allocatable
-and such maps the entry, where its key is constant), views with what their rows are read for, other objects by kind.
+and such maps the entry, where its key is constant; of the node at hand and of feasible ones that the rule goes through),
+views with what their rows are read for, other objects by kind.
 From the reads follow the events; from how a `deny` compares them, in the plain cases, the direction that can help: a
 node's sums over its pods are compared with a limit from above, so that only a pod that leaves, or asks for less, can
 help.

@@ -262,7 +262,8 @@ class SchedulingQueue:
             queued.changed_in_flight |= changed
         elif queued.place is Place.ACTIVE and info.priority != old.priority:
             self._enter(queued)
-        self._move(queued, QueueEvent.UPDATE, _place_after_update(queued.place, changed=changed))
+        after = Place.ACTIVE if changed and queued.place is not Place.IN_FLIGHT else queued.place
+        self._move(queued, QueueEvent.UPDATE, after)
         return queued.place
 
     def delete(self, uid: str) -> QueuedPod | None:
@@ -391,11 +392,6 @@ class SchedulingQueue:
 
     def _patience_end(self, queued: QueuedPod) -> float:
         return queued.added + self.patience
-
-
-def _place_after_update(place: Place, *, changed: bool) -> Place:
-    """Where an updated pod goes."""
-    return Place.ACTIVE if changed and place is not Place.IN_FLIGHT else place
 
 
 def _illegal(uid: str, place: Place, event: QueueEvent) -> IllegalMoveError:
