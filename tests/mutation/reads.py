@@ -17,6 +17,7 @@ from ksp.check.schema import NODE, POD, FieldInfo, fields_of
 from ksp.check.types import List, Map, Struct, Type
 from ksp.compile.footprint import EVERYTHING, OF_PODS, Footprint
 from ksp.compile.zeros import zero_of
+from ksp.core.node_order import BETA_REGION, BETA_ZONE, REGION, ZONE
 from ksp.model.info import NodeInfo, PodInfo
 
 Steps = tuple[str, ...]
@@ -200,7 +201,11 @@ class Named:
         of = {"pod": footprint.pod, "node": footprint.node, "objects": footprint.objects}
         parts = [Part(name, steps_of(written)) for name, paths in of.items() for written in paths]
         parts += [Part(view.relation, steps_of(written)) for view in footprint.views for written in view.rows]
-        return Named(tuple(dict.fromkeys(parts)), frozenset(view.relation for view in footprint.views))
+        relations = {view.relation for view in footprint.views}
+        if any(view.ordered for view in footprint.views):  # the order of nodes goes by their zones
+            parts += [Part("nodes", ("labels", f'["{key}"]')) for key in (ZONE, REGION, BETA_ZONE, BETA_REGION)]
+            relations.add("nodes")
+        return Named(tuple(dict.fromkeys(parts)), frozenset(relations))
 
     def of(self, changed: Changed) -> list[Part]:
         """The parts that may be others after the change; for views whose rows came or went a part without steps."""

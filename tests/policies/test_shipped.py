@@ -59,6 +59,8 @@ ALIASES = {
     "PodFitsPorts": ["PodFitsHostPorts"],
     "GeneralPredicates": ["PodFitsResources", "HostName", "PodFitsHostPorts", "MatchNodeSelector"],
     "ServiceSpreadingPriority": ["SelectorSpreadPriority"],
+    "NodeLabel": ["NodeLabelPriority"],
+    "ServiceAffinity": ["ServiceAntiAffinityPriority"],
 }
 LONGEST = 40  # lines of a rule
 
@@ -130,13 +132,14 @@ def test_an_alias_stands_for_its_rules_in_their_order(alias: str) -> None:
 def test_every_name_that_kube_scheduler_knows_leads_to_its_plugins(shared: Path) -> None:
     legacy = json.loads((shared / "golden" / "legacy-1.19.json").read_text())
     rules, providers = offered().rules(), offered().providers()
-    by_plugin = {rule.plugin: rule for rule in rules.values() if rule.kind == "priority"}
     for name, mapped in legacy["predicates"].items():
         uses = [use.rule for use in providers[name].predicates] if name in providers else [rules[name]]
+        assert {rule.kind for rule in uses} == {"predicate"}
         assert [rule.plugin for rule in uses] == [plugin["name"] for plugin in mapped["plugins"]["filter"]], name
     for name, mapped in legacy["priorities"].items():
-        (plugin,) = mapped["plugins"]["score"]
-        assert rules.get(name, by_plugin.get(name)) is by_plugin[plugin["name"]], name
+        uses = [use.rule for use in providers[name].priorities] if name in providers else [rules[name]]
+        assert {rule.kind for rule in uses} == {"priority"}
+        assert [rule.plugin for rule in uses] == [plugin["name"] for plugin in mapped["plugins"]["score"]], name
     for alias, name in (legacy["predicateAliases"] | legacy["priorityAliases"]).items():
         assert ALIASES[alias] == [name]
     assert set(legacy["ignoredPriorities"]) <= rules.keys()

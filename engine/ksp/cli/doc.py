@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from pathlib import Path
 
 import click
@@ -31,7 +32,7 @@ def doc(paths: tuple[str, ...], output: str | None, expected: str | None) -> Non
     target = output if output is not None else expected
     text = page(reference_of(_modules(paths)), Path(target).parent if target is not None else Path())
     if expected is not None:
-        _compare(Path(expected), text, " ".join(["ksp doc", *paths, "--output", expected]))
+        _compare(Path(expected), text, shlex.join(["ksp", "doc", *paths, "--output", expected]))
     elif output is not None:
         Path(output).write_text(text, encoding="utf-8")
     else:

@@ -164,7 +164,7 @@ class _Page:
         yield f"Constant of the type {_code(show(constant.type))}, in {self._file_of(constant)}."
         yield from _doc(constant.doc)
         if constant.value is not None:
-            yield f"```ksp\n{constant.value.span.text}\n```"
+            yield f"```ksp\nconst {constant.name} = {constant.value.span.text}\n```"
 
     # ---- links
 

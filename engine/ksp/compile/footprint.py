@@ -1,8 +1,8 @@
 """What a rule reads, and from that which cluster events can help a pod that it denied.
 
 Reads are gathered from the rule with its functions put in: fields of the pod, parts of a node (of labels, allocatable
-and such maps the entry, where its key is constant; of the node at hand and of feasible ones that the rule goes through),
-views with what their rows are read for, other objects by kind.
+and such maps the entry, where its key is constant; the node may be one of the feasible ones that the rule goes
+through), views with what their rows are read for, other objects by kind.
 From the reads follow the events; from how a `deny` compares them, in the plain cases, the direction that can help: a
 node's sums over its pods are compared with a limit from above, so that only a pod that leaves, or asks for less, can
 help.
@@ -72,11 +72,13 @@ ALL_OF_PODS = LESS | {POD_ADD}
 
 @dataclass(frozen=True, slots=True)
 class ViewReads:
-    """What a view reads of its rows, of the pod, and which other objects."""
+    """What a view reads of its rows. `ordered` if it is the first of them: then the order of the nodes matters too,
+    which is another when nodes come, go, or move to another zone."""
 
     name: str
     relation: str
     rows: tuple[str, ...]
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,7 @@ def _view_reads(view: View, reads: _Reads) -> ViewReads:
         origin = _origin(inline(join.range)) if join.range is not None else None
         if origin is not None and isinstance(origin.start, Ref) and origin.start.binding.kind is Kind.ROW:
             paths |= {f"{origin.path}[…].{part}" for part in reads.rows.get(join.variable, ()) if part != EVERYTHING}
-    return ViewReads(view.name, view.relation, tuple(sorted(paths)))
+    return ViewReads(view.name, view.relation, tuple(sorted(paths)), view.form == "first")
 
 
 # ---- events
@@ -272,9 +274,11 @@ def _node_events(part: str) -> set[str]:
 def _view_events(found: ViewReads, view: View, rule: Rule) -> set[str]:
     """A view over nodes changes with the parts that it reads of them, and when one goes; one over pods when pods come,
     go or change, and with what it reads of their nodes."""
+    order = {NODE_DELETE, NODE_EVENTS["labels"]} if found.ordered else set()
     if found.relation == "nodes":
-        return {NODE_DELETE}.union(*(_node_events(part) for part in found.rows))
-    events = {*LESS} if view.form == "count" and _only_less_helps(rule, found.name) else {*ALL_OF_PODS}
+        return order | {NODE_DELETE}.union(*(_node_events(part) for part in found.rows))
+    only_less = view.form == "count" and _only_less_helps(rule, found.name)
+    events = order | (LESS if only_less else ALL_OF_PODS)
     for part in found.rows:
         if part in ("status", EVERYTHING) or part.startswith("status."):
             events.add(POD_STATUS)

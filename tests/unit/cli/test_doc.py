@@ -172,7 +172,7 @@ Constant of the type `list<int>`, in [`house.ksp`](house/house.ksp).
 How many.
 
 ```ksp
-[1,
+const many = [1,
               2]
 ```
 """

@@ -65,9 +65,18 @@ HELPED: dict[str, tuple[str, set[str]]] = {
         'view f = first n in cluster.nodes where n.labels["a"] == "b" deny "x" when "c" in f.annotations',
         {"NodeDelete", "NodeLabel", "NodeUpdate"},
     ),
+    # nodes that come, go or move to another zone change their order, and so which row is the first
+    "a first row of any": (
+        'view f = first n in cluster.nodes deny "x" when f.spec.unschedulable',
+        {"NodeDelete", "NodeLabel", "NodeTaint"},
+    ),
+    "a first pod": (
+        'view f = first p in cluster.pods deny "x" when f.name == "a"',
+        ANY | {"NodeDelete", "NodeLabel"},
+    ),
     "the node of a first row": (
         'view f = first p in cluster.pods where p.labels["a"] == "b" deny "x" when "c" in f.node.labels',
-        ANY | {"NodeLabel"},
+        ANY | {"NodeLabel", "NodeDelete"},
     ),
     "a whole row": (
         'view f = first n in cluster.nodes where n.name > "a" let g = f deny "x" when g.name == "b"',
