@@ -51,6 +51,12 @@ def test_no_function_takes_a_pod_or_its_volumes_together_with_a_node_but_for_the
     assert [row.name for row in table() if takes_both(row)] == ["matchVolumes"]
 
 
+def test_functions_of_more_arguments_than_are_tried_take_numbers() -> None:
+    rows = [row for row in table() if row.arity[1] > MOST]
+    assert [row.name for row in rows] == ["min", "max"]
+    assert not any(row.accepts([Struct(name)] * number) for row in rows for name in OF_PODS for number in range(2, 17))
+
+
 def test_the_signatures_say_the_same() -> None:
     found = [row.name for row in table() if "node" in row.signature.lower() and "volume" in row.signature.lower()]
     found += [row.name for row in table() if "node" in row.signature.lower() and "pod" in row.signature.lower()]

@@ -173,7 +173,7 @@ def test_every_rule_has_tests_of_its_own_in_which_it_says_both(name: str) -> Non
 
 
 @pytest.mark.parametrize("file", LIBRARY)
-def test_every_function_of_the_library_has_beside_it(file: str) -> None:
+def test_every_function_of_the_library_has_tests_beside_it(file: str) -> None:
     module, tests = checked()[1][file], beside(file)
     functions = {name for name, declared in module.own.items() if isinstance(declared, Function)}
     tried: dict[str, set[tuple[str, str]]] = defaultdict(set)

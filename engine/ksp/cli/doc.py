@@ -40,13 +40,15 @@ def doc(paths: tuple[str, ...], output: str | None, expected: str | None) -> Non
 
 
 def _modules(paths: tuple[str, ...]) -> list[Module]:
-    """The files, checked; their errors on stderr and exit 1."""
+    """The files, checked, each once; their errors on stderr and exit 1."""
     named = paths or tuple(SHIPPED + key for key in shipped().files() if not key.endswith(TESTS))
     checked = check_paths(named)
     if checked.errors:
         give_up(checked.errors)
-    modules = [file.module for file in checked.files]
-    chosen = [module for module in modules if not module.key.endswith(TESTS) or module.source.name in named]
+    modules: dict[Path, Module] = {}
+    for file in checked.files:
+        modules.setdefault(Path(file.module.source.name).resolve(), file.module)
+    chosen = [module for module in modules.values() if not module.key.endswith(TESTS) or module.source.name in named]
     if not chosen:
         raise click.UsageError("there are only tests there, and no policy")
     return chosen

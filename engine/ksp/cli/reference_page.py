@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path, PurePath
+from urllib.parse import quote
 
 from ksp.check.program import Module
 from ksp.check.typed import Binding, Expr, Function, Profile, Provider, Rule, RuleUse
@@ -182,7 +183,7 @@ class _Page:
         shown = _code(file.key if file is not None else name)
         if name.startswith(SHIPPED):
             return shown
-        return f"[{shown}]({PurePath(os.path.relpath(name, self.folder)).as_posix()})"
+        return f"[{shown}]({quote(PurePath(os.path.relpath(name, self.folder)).as_posix())})"
 
 
 def _anchor(heading: str, taken: dict[str, int]) -> str:

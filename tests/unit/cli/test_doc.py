@@ -200,6 +200,19 @@ def test_a_page_in_a_file_links_from_where_it_lies(house: Path) -> None:
     assert (house / "docs/deep/page.md").read_text() == PAGE.replace("(house/", "(../../house/")
 
 
+def test_what_is_named_twice_is_there_once(house: Path) -> None:
+    result = ksp("doc", "house", "house/house.ksp", str(house / "house" / "lib"))
+    assert result.stdout == PAGE
+
+
+def test_links_and_commands_bear_names_with_spaces(house: Path) -> None:
+    (house / "my rules.ksp").write_text("priority Free { score 100 }\n")
+    result = ksp("doc", "my rules.ksp", "--check", "my page.md")
+    assert result.stderr.endswith("\n  ksp doc 'my rules.ksp' --output 'my page.md'\n")
+    ksp("doc", "my rules.ksp", "--output", "my page.md")
+    assert "| [`my rules.ksp`](my%20rules.ksp) |" in (house / "my page.md").read_text()
+
+
 def test_a_file_that_is_the_page_passes(house: Path) -> None:
     ksp("doc", "house", "--output", "page.md")
     before = (house / "page.md").stat().st_mtime_ns
