@@ -8,7 +8,8 @@ Orders are kept, since rules can see them: nodes as kube-scheduler lists them (`
 pods in the order in which they arrived. An update keeps a pod's place. Adding a pod and then removing it leaves
 everything as it was, save the numbers of changes: that is what assuming and forgetting rest on.
 
-Views (in `ksp.compile.tables`) follow the journal. They remember what each row contributed, and for each change take exactly that out and put in what the row contributes now:
+Views (in `ksp.compile.tables`) follow the journal. They remember what each row contributed, and for each change take
+exactly that out and put in what the row contributes now:
 
 - ("pod", uid): the pod came, left or changed; if it is in `pods`, its row is what stands there.
 - ("node", name): the node came, left or changed. If it exists, so have the rows of its pods, since they can name
