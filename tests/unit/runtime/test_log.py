@@ -15,7 +15,9 @@ def _as_it_was() -> Iterator[None]:
     root, ksp = logging.getLogger(), logging.getLogger("ksp")
     before = root.handlers[:], root.level, ksp.level
     yield
-    root.handlers[:], root.level, ksp.level = before
+    root.handlers[:] = before[0]
+    root.setLevel(before[1])  # which also empties the caches of what is enabled
+    ksp.setLevel(before[2])
 
 
 def log_of(verbosity: int) -> tuple[logging.Logger, io.StringIO]:
