@@ -157,7 +157,7 @@ class _Decoder:
         owner = next((step for step in reversed(_steps(chain)) if not step.startswith("[]")), "").partition(": ")[0]
         struct = owner.split(".")[1] if owner.count(".") > 1 else owner
         place = f"Go struct field {struct}.{fields}" if fields else "Go value"
-        kind = f"number {value}" if go_type.startswith("int") and _kind_of(value) == "number" else _kind_of(value)
+        kind = f"number {value}" if go_type.startswith("int") and json_kind(value) == "number" else json_kind(value)
         return FieldError(f"json: cannot unmarshal {kind} into {place} of type {go_type}", path)
 
 
@@ -178,7 +178,7 @@ def _is_kept(value: Any, field: Field) -> bool:
     return bool(value) or not isinstance(field.type, ListOf | MapOf)
 
 
-def _kind_of(value: Any) -> str:
+def json_kind(value: Any) -> str:
     """A JSON value as encoding/json speaks of it."""
     match value:
         case bool():
@@ -291,7 +291,7 @@ class _NotATimeError(_UnreadableError):
     """Both versions unmarshal a time into a string first; only the newer one knows the field in which it stands."""
 
     def __init__(self, value: Any) -> None:
-        super().__init__(f"json: cannot unmarshal {_kind_of(value)} into Go value of type string")
+        super().__init__(f"json: cannot unmarshal {json_kind(value)} into Go value of type string")
 
 
 def _int_or_string(value: Any) -> int | str:

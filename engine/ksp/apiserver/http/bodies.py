@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from ksp.apiserver.codec.decoder import FieldError
+from ksp.apiserver.codec.decoder import FieldError, json_kind
 from ksp.apiserver.resources import Resource
 from ksp.apiserver.state import Call
 from ksp.apiserver.status import ApiStatusError, bad_request, plain_error
@@ -153,7 +153,7 @@ def read(call: Call, expected: Resource, *, kind: str = "", api_version: str = "
         found["metadata"] = {}
     elif not isinstance(meta, dict):
         where = f'{wanted} in version "{call.resource.version}" cannot be handled as a {wanted}: '
-        raise bad_request(f"{where}json: cannot unmarshal {go_type(meta)} into Go struct field {wanted}.metadata")
+        raise bad_request(f"{where}json: cannot unmarshal {json_kind(meta)} into Go struct field {wanted}.metadata")
     return found
 
 
@@ -233,22 +233,7 @@ _GO_STRUCT: Final = (
 
 
 def _not_an_object(found: Any) -> str:
-    return f"json: cannot unmarshal {go_type(found)} into Go value of type {_GO_STRUCT}"
-
-
-def go_type(found: Any) -> str:
-    """What encoding/json calls a value."""
-    match found:
-        case bool():
-            return "bool"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+    return f"json: cannot unmarshal {json_kind(found)} into Go value of type {_GO_STRUCT}"
 
 
 _SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"

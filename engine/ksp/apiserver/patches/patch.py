@@ -4,8 +4,8 @@ import json
 from typing import Any, Final
 
 from ksp.apiserver.codec.api_types import find, types_of
-from ksp.apiserver.codec.decoder import FieldError
-from ksp.apiserver.http.bodies import go_type, parse_json
+from ksp.apiserver.codec.decoder import FieldError, json_kind
+from ksp.apiserver.http.bodies import parse_json
 from ksp.apiserver.patches import json_patch, merge_patch, strategic_merge
 from ksp.apiserver.resources import Resource
 from ksp.apiserver.status import ApiStatusError, bad_request, failure, invalid, invalid_value, plain_error
@@ -42,7 +42,7 @@ def _json_patch(original: Json, body: bytes) -> Json:
     except ValueError as error:
         raise bad_request(f"error decoding patch: {error}") from error
     if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
-        raise bad_request(f"json: cannot unmarshal {go_type(operations)} into Go value of type jsonpatch.Patch")
+        raise bad_request(f"json: cannot unmarshal {json_kind(operations)} into Go value of type jsonpatch.Patch")
     if len(operations) > _MOST_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {len(operations)}"
         raise plain_error(413, message, "RequestEntityTooLarge")
@@ -66,7 +66,9 @@ def _merge_patch(original: Json, body: bytes, context: Context) -> Json:
         raise plain_error(500, "Invalid JSON Patch") from error
     if not isinstance(patch, dict) and context.version.bad_revision_is_400:
         kind = "map[string]interface {}"
-        raise bad_request(f"error decoding patch: json: cannot unmarshal {go_type(patch)} into Go value of type {kind}")
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {json_kind(patch)} into Go value of type {kind}"
+        )
     return _object(merge_patch.apply(original, patch))
 
 
@@ -74,9 +76,8 @@ def _object(patched: Any) -> Json:
     """Raises 422 for what is no object any more."""
     if isinstance(patched, dict):
         return patched
-    why = (
-        f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_type(patched)} into Go value of type "
-    )
+    kind = json_kind(patched)
+    why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go value of type "
     text = json.dumps(patched, separators=(",", ":"), ensure_ascii=False)
     raise invalid("", "", "", [invalid_value("patch", json.dumps(text, ensure_ascii=False), why + _GO_STRUCT)])
 
@@ -88,7 +89,9 @@ def _strategic(original: Json, body: bytes, resource: Resource, context: Context
         raise bad_request(f"error decoding patch: {error}") from error
     if not isinstance(patch, dict):
         kind = "map[string]interface {}"
-        raise bad_request(f"error decoding patch: json: cannot unmarshal {go_type(patch)} into Go value of type {kind}")
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {json_kind(patch)} into Go value of type {kind}"
+        )
     struct = find(resource.group, resource.version, resource.kind, context.version.minor)
     if struct is None:
         return _object(merge_patch.apply(original, patch))
