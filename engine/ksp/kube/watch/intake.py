@@ -13,7 +13,7 @@ from ksp.kube.resource_versions import is_newer, is_older
 from ksp.kube.watch.delta_fifo import DeltaFifo, Replacement
 from ksp.kube.watch.objects import Readable, Unreadable
 from ksp.kube.watch.observer import ReflectorObserver
-from ksp.kube.watch.recovery import RelistError
+from ksp.kube.watch.recovery import WentBackError
 from ksp.kube.watch.resources import Object, Resource
 from ksp.kube.watch.watch_events import Bookmark, Changed, Deleted, Event, Unknown
 
@@ -36,7 +36,7 @@ class Intake(Generic[T]):
         self.position = ""
 
     def take(self, event: Event) -> bool:
-        """An event of a watch at the position. True: the position has moved. Raises RelistError."""
+        """An event of a watch at the position. True: the position has moved. Raises WentBackError."""
         match event:
             case Changed(found) | Deleted(found):
                 if not is_newer(found.resource_version, self.position):
@@ -46,7 +46,7 @@ class Intake(Generic[T]):
                 return self.move(found.resource_version)
             case Bookmark(version):
                 if is_older(version, self.position):
-                    raise RelistError("went back")
+                    raise WentBackError("went back")
                 return self.move(version)
             case Unknown():
                 self._report_unknown(event)
@@ -96,11 +96,11 @@ class Intake(Generic[T]):
         self._fifo.delete(self._named(found), found.value if isinstance(found, Readable) else None)
 
     def _named(self, found: Found) -> str:
-        """The key of what was deleted. Raises RelistError if that cannot be read."""
+        """The key of what was deleted. Raises WentBackError if that cannot be read."""
         if isinstance(found, Unreadable):
             self._report(found)
             if not found.key:
-                raise RelistError("a deletion without a name")
+                raise WentBackError("a deletion without a name")
         return found.key
 
     def _report(self, found: Unreadable) -> None:

@@ -44,6 +44,10 @@ class RelistError(KubeError):
     """The watch cannot bring the cache up to date. The text is the reason, in a few words."""
 
 
+class WentBackError(RelistError):
+    """The server's history is another one than that which is known: what other reflectors know of it may be wrong."""
+
+
 class ShortWatchError(KubeError):
     """The server ended a watch at once, in good order, and without an event. To ask again at once would never stop."""
 

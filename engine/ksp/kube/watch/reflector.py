@@ -45,7 +45,7 @@ from ksp.kube.watch.objects import read_object
 from ksp.kube.watch.observer import ReflectorObserver
 from ksp.kube.watch.pacing import Pacer
 from ksp.kube.watch.pages import PAGE_TIMEOUT, read_page, read_pages
-from ksp.kube.watch.recovery import Recovery, RelistError, Session, ShortWatchError, history_is_lost
+from ksp.kube.watch.recovery import Recovery, RelistError, Session, ShortWatchError, WentBackError, history_is_lost
 from ksp.kube.watch.resources import GroupVersion, Object, Resource
 from ksp.kube.watch.watch_events import read_line
 
@@ -241,8 +241,7 @@ class Reflector(Generic[T]):
         version = read_page(answer.body).resource_version
         self._may_have_gone_back = False
         if is_older(version, self._intake.position):
-            self._discovery.went_back()
-            raise RelistError(f"went back from {self._intake.position} to {version}")
+            raise WentBackError(f"went back from {self._intake.position} to {version}")
 
     def _check_others(self) -> None:
         if self._history != self._discovery.history:
@@ -329,6 +328,8 @@ class Reflector(Generic[T]):
         if isinstance(error, UnreachableError):
             self._server_was_away = True
             self._streams_lists = self._settings.watch_list
+        if isinstance(error, WentBackError):
+            self._discovery.went_back()
         self._may_have_gone_back |= isinstance(error, UnreachableError | OutcomeUnknownError)
         if isinstance(error, ApiError) and error.status == 404 and self._phase != "discover":
             self._discovery.expire()

@@ -261,6 +261,7 @@ async def test_bookmark_older_than_the_position_shows_that_history_went_back(ser
         await server.seen("watch", 2)
         assert positions(server) == ["100", "5"]
         assert running.notes.relists == ["went back"]
+        assert running.informers.discovery.history == 1  # so that all kinds are listed again
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
