@@ -21,9 +21,11 @@ STRATEGIC = "application/strategic-merge-patch+json"
 NOT_READY = "node.kubernetes.io/not-ready"
 GONE_OR_CHANGED = frozenset({404, 409})
 PAUSE = 0.2
-"""Seconds between two tries to watch a server that is away."""
+"""Seconds between the end of a watch and the next list."""
 
 Json = dict[str, Any]
+Key = tuple[str, str]
+"""Namespace and name."""
 
 
 class Actor:
@@ -36,28 +38,32 @@ class Actor:
         self._within = f"/namespaces/{namespace}" if namespace else ""
         self._node_selector = node_selector
         self._policy = policy
-        self._pods: dict[tuple[str, str], Json] = {}
+        self._pods: dict[Key, Json] = {}
+        self._budgets: dict[Key, Json] = {}
 
     async def run(self) -> None:
         """Until cancelled."""
+        budgets = f"{self._policy}{self._within}/poddisruptionbudgets"
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow("/api/v1/nodes", self._node_selector, self._on_node))
-            tasks.create_task(self._follow(f"/api/v1{self._within}/pods", "", self._on_pod))
-            tasks.create_task(self._follow(self._all_budgets, "", self._on_budget))
+            tasks.create_task(self._follow("/api/v1/nodes", self._node_selector, {}, self._on_node))
+            tasks.create_task(self._follow(f"/api/v1{self._within}/pods", "", self._pods, self._on_pod))
+            tasks.create_task(self._follow(budgets, "", self._budgets, self._count))
 
-    @property
-    def _all_budgets(self) -> str:
-        return f"{self._policy}{self._within}/poddisruptionbudgets"
-
-    async def _follow(self, path: str, selector: str, react: Callable[[str, Json], Awaitable[None]]) -> None:
-        """Lists and watches, and starts again when that ends, for whatever reason."""
+    async def _follow(
+        self, path: str, selector: str, known: dict[Key, Json], react: Callable[[Json], Awaitable[None]]
+    ) -> None:
+        """Lists and watches, and starts again when that ends, for whatever reason. `known` is kept equal to what there
+        is; `react` is told of each object that came or changed. After a change of a pod the budgets are counted anew.
+        """
         query = {"labelSelector": selector} if selector else {}
         while True:
             try:
                 answer = await self._client.request("GET", path, query=query)
                 listed = json.loads(answer.body)
-                for item in listed.get("items") or ():
-                    await react("ADDED", item)
+                known.clear()
+                known.update((_key(item), item) for item in listed.get("items") or ())
+                for item in list(known.values()):
+                    await react(item)
                 version = listed["metadata"]["resourceVersion"]
                 watch = query | {"watch": "true", "resourceVersion": version, "timeoutSeconds": "300"}
                 async with self._client.stream(path, query=watch, inactivity=310) as lines:
@@ -65,15 +71,25 @@ class Actor:
                         event = json.loads(line)
                         if event["type"] == "ERROR":
                             break
-                        await react(event["type"], event["object"])
+                        await self._take(event["type"], event["object"], known, react)
             except KubeError:
-                await asyncio.sleep(PAUSE)
+                pass
+            await asyncio.sleep(PAUSE)
+
+    async def _take(
+        self, verb: str, found: Json, known: dict[Key, Json], react: Callable[[Json], Awaitable[None]]
+    ) -> None:
+        if verb == "DELETED":
+            known.pop(_key(found), None)
+        else:
+            known[_key(found)] = found
+            await react(found)
+        if known is self._pods:
+            await self._count_budgets()
 
     # ---- kubelet
 
-    async def _on_node(self, verb: str, node: Json) -> None:
-        if verb == "DELETED":
-            return
+    async def _on_node(self, node: Json) -> None:
         name = node["metadata"]["name"]
         conditions = node.get("status", {}).get("conditions") or []
         if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
@@ -84,20 +100,16 @@ class Actor:
             others = [taint for taint in taints if taint["key"] != NOT_READY]
             await self._patch(f"/api/v1/nodes/{name}", {"spec": {"taints": others or None}})
 
-    async def _on_pod(self, verb: str, pod: Json) -> None:
+    async def _on_pod(self, pod: Json) -> None:
         namespace, name, uid = (pod["metadata"][key] for key in ("namespace", "name", "uid"))
-        if verb == "DELETED":
-            self._pods.pop((namespace, name), None)
-        else:
-            self._pods[namespace, name] = pod
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-        if verb != "DELETED" and pod["spec"].get("nodeName"):
-            if pod["metadata"].get("deletionTimestamp"):
-                await self._delete(path, uid)
-            elif pod["status"].get("phase") == "Pending":
-                running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-                await self._patch(f"{path}/status", {"metadata": {"uid": uid}, "status": running}, STRATEGIC)
-        await self._count_budgets()
+        if not pod["spec"].get("nodeName"):
+            return
+        if pod["metadata"].get("deletionTimestamp"):
+            await self._delete(path, uid)
+        elif pod["status"].get("phase") == "Pending":
+            running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            await self._patch(f"{path}/status", {"metadata": {"uid": uid}, "status": running}, STRATEGIC)
 
     async def _delete(self, path: str, uid: str) -> None:
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
@@ -105,13 +117,8 @@ class Actor:
 
     # ---- disruption controller
 
-    async def _on_budget(self, verb: str, budget: Json) -> None:
-        if verb != "DELETED":
-            await self._count(budget)
-
     async def _count_budgets(self) -> None:
-        answer = await self._client.request("GET", self._all_budgets)
-        for budget in json.loads(answer.body).get("items") or ():
+        for budget in list(self._budgets.values()):
             await self._count(budget)
 
     async def _count(self, budget: Json) -> None:
@@ -170,3 +177,7 @@ def _is_ready(pod: Json) -> bool:
     if pod["metadata"].get("deletionTimestamp"):
         return False
     return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions") or ())
+
+
+def _key(found: Json) -> Key:
+    return found["metadata"].get("namespace", ""), found["metadata"]["name"]
