@@ -16,7 +16,7 @@ import click
 
 from ksp.check.program import Module
 from ksp.check.typed import Profile as Declared
-from ksp.cli.policy_files import check_paths, give_up, place_of
+from ksp.cli.policy_files import TESTS, check_paths, give_up, place_of
 from ksp.policy.load import DEFAULT
 from ksp.policy.profile import Profile, ProfileBuilder
 from ksp.runtime.options import Policy
@@ -25,7 +25,6 @@ from ksp.source.render import in_order
 
 PROVIDERS = {"DefaultProvider": DEFAULT, "ClusterAutoscalerProvider": "ksp:cluster-autoscaler.ksp"}
 DEFAULT_SCHEDULER = "default-scheduler"
-_TESTS = ".test.ksp"
 
 _Key = tuple[str, int]
 
@@ -72,8 +71,8 @@ def _policy(path: str, scheduler_name: str | None) -> Policy:
     """All that a file or a folder declares. Files of tests are none of it, unless one is named."""
     modules, warnings = _sound(path)
     if Path(path).is_dir():
-        modules = [module for module in modules if not module.source.name.endswith(_TESTS)]
-        warnings = [found for found in warnings if not found.span.source.name.endswith(_TESTS)]
+        modules = [module for module in modules if not module.source.name.endswith(TESTS)]
+        warnings = [found for found in warnings if not found.span.source.name.endswith(TESTS)]
     return Policy(path, hash_of(modules), tuple(_profiles(path, modules, scheduler_name)), tuple(warnings))
 
 

@@ -72,10 +72,10 @@ class App:
         self.scheduler = Scheduler(
             options.policy.profiles, RandomDice(options.seed), unread_fields=options.unread_fields
         )
-        self._summary = Summary(timers or SystemTimers())
+        self._timers = timers or SystemTimers()
+        self._summary = Summary(self._timers)
         self._observer = Observers((SchedulerMetrics(self.registry), self._summary, *observers))
         self._requests = RequestWatch(self.registry)
-        self._timers = timers or SystemTimers()
         self._stopwatch = stopwatch or SystemStopwatch()
         self._environ = os.environ if environ is None else environ
         self._when_synced = when_synced

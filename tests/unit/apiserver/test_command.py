@@ -130,3 +130,7 @@ def test_a_list_whose_items_are_none(tmp_path: Path, text: str) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(text, encoding="utf-8")
     assert f"{file}:1:" in refused("--load", str(file)).replace("\n", "")
+
+
+def test_standard_input_is_objects_or_a_sign_of_life() -> None:
+    assert "both want standard input" in refused("--until-eof", "--load", "-")

@@ -13,10 +13,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.unit.cli.commands import ksp, written
 from tests.unit.runtime.embedded import WITHIN, Server, got, kubeconfig, node, node_of, pod, pod_until, served
 
 from ksp.apiserver.server import STATIC_USERS
+from ksp.cli.run import run
 
 ENGINE = Path(__file__).resolve().parents[3] / "engine"
 LINE = re.compile(r"[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} \S.*")
@@ -199,3 +201,19 @@ async def test_a_scheduler_of_another_name_leaves_the_rest_alone(tmp_path: Path)
             assert await run.end() == 0
         pods = (await got(f"{server.url}/api/v1/pods"))["items"]
         assert {found["metadata"]["name"]: node_of(found) for found in pods} == {"theirs": "", "ours": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--scheduler-name", " "),
+        ("--kube-api-qps", "nan"),
+        ("--kube-api-qps", "inf"),
+        ("--watch-inactivity", "nan"),
+        ("--watch-inactivity", "inf"),
+    ],
+)
+def test_values_that_mean_nothing_are_mistakes_on_the_command_line(flag: str, value: str) -> None:
+    result = CliRunner().invoke(run, [flag, value])
+    assert result.exit_code == 2
+    assert f"Invalid value for '{flag}'" in result.output

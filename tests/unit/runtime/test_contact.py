@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 from tests.unit.kube.driving import driven
-from tests.unit.kube.servers import serving
+from tests.unit.kube.servers import Wire, raw_server, serving
 from tests.unit.kube.timers import VirtualTimers
 
 from ksp.kube.auth.cluster import Cluster
@@ -102,3 +102,16 @@ async def test_it_can_be_cancelled_while_it_waits() -> None:
         waiting.cancel()
         await asyncio.wait([waiting])
         assert waiting.cancelled()
+
+
+async def test_a_server_that_hangs_up_on_plain_http_may_want_tls(caplog: pytest.LogCaptureFixture) -> None:
+    async def hang_up(wire: Wire) -> None:
+        return
+
+    timers = VirtualTimers()
+    async with raw_server(hang_up) as cluster, client_of(cluster, timers) as client:
+        waiting = asyncio.create_task(first_contact(client, timers))
+        await timers.asleep()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    assert "if the server speaks TLS, its address begins with https://" in caplog.text
