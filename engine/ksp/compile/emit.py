@@ -375,23 +375,30 @@ class Emitter:
         """Names for the variables of a loop; where it can compute things early, if it can; and the chain inside."""
         for variable in variables:
             body.names[variable] = self.names.fresh(variable.name)
-        home = self._before_node(range_, chain)
-        if home is None:
-            return None, (*chain, body)
-        early = Column(home, self.names, dict(body.names), body=body)
-        at = chain.index(home) + 1
-        return early, (*chain[:at], early, *chain[at:], body)
+        own = dict(body.names)
+        column: Column | None = None
+        inside: list[Place] = []
+        homes = self._before_node(range_, chain)
+        for place in chain:
+            inside.append(place)
+            if place in homes:
+                column = Column(place, self.names, dict(own), body=body, outer=column)
+                inside.append(column)
+        return column, (*inside, body)
 
-    def _before_node(self, range_: Expr, chain: Chain) -> Place | None:
-        """The last place before a node (or a view's row) is looked at, if what a loop runs over is known there."""
+    def _before_node(self, range_: Expr, chain: Chain) -> Sequence[Place]:
+        """The functions, up to the last before a node (or a view's row) is looked at, where what a loop runs over is
+        known; or, in the loop over what is known early, the columns of that."""
         with_node = [i for i, place in enumerate(chain) if "node" in place.names]
         frames = [i for i, place in enumerate(chain) if isinstance(place, Frame)]
         boundary = with_node[0] if with_node else frames[-1]
         if boundary == 0:
-            return None
-        home = chain[boundary - 1]
+            return []
+        last = chain[boundary - 1]
         needed = self.place(range_, chain)
-        return home if needed in home.lineage() else None
+        among = [*last.lineage()] if isinstance(last, Column) else [p for p in chain[:boundary] if isinstance(p, Frame)]
+        kind = Column if isinstance(last, Column) else Frame
+        return [place for place in among if isinstance(place, kind) and needed in place.lineage()]
 
     def run(
         self, range_: Expr, variables: Sequence[Binding], names: Sequence[str], early: Column | None, chain: Chain, *,
@@ -400,18 +407,30 @@ class Emitter:
         """What the loop runs over: the elements, or tuples of them and of what was computed early for each."""
         if early is None or early.parent is None:
             return self._elements(range_, len(variables), chain, ordered=ordered)
-        home = early.parent
-        outer = self.until(home, chain)
-        values = self._elements(range_, len(variables), outer, ordered=ordered)
-        if not early.columns:
-            if isinstance(values, ast.Name):
+        if early.outer is None:
+            home = early.parent
+            values = self._elements(range_, len(variables), self.until(home, chain), ordered=ordered)
+            if not early.own:
+                if isinstance(values, ast.Name):
+                    return values
+                return code.name(home.assign(code.call("tuple", values) if len(variables) == 2 else values, "range_"))
+        else:
+            values = self.run(range_, variables, names, early.outer, chain, ordered=ordered)
+            if not early.own:
                 return values
-            return code.name(home.assign(code.call("tuple", values) if len(variables) == 2 else values, "range_"))
+        return self._with_own(early, variables, names, values)
+
+    def _with_own(
+        self, early: Column, variables: Sequence[Binding], names: Sequence[str], values: ast.expr
+    ) -> ast.expr:
+        """The elements with what the column computes for each."""
+        assert early.parent is not None
+        brought = [*names, *(early.outer.columns if early.outer is not None else ())]
         rows = ast.ListComp(
-            code.tuple_of([code.name(n) for n in (*names, *early.columns)]),
-            [code.clause(names, values), *early.clauses],
+            code.tuple_of([code.name(n) for n in (*brought, *early.own)]),
+            [code.clause(brought, values), *early.clauses],
         )
-        name = home.assign(code.call("tuple", rows), f"each_{names[-1]}")
+        name = early.parent.assign(code.call("tuple", rows), f"each_{names[-1]}")
         if any(holds_objects(v.type) for v in variables) or self.with_objects & {*early.columns}:
             self.with_objects.add(name)
         return code.name(name)

@@ -36,7 +36,23 @@ RESERVED = frozenset(
         "abs",
         "first",
     }
-    | {"cluster", "pod", "node", "feasible", "raw", "normal", "score", "scores", "check", "bind", "normalize"}
+    | {
+        "cluster",
+        "views",
+        "pod",
+        "node",
+        "feasible",
+        "raw",
+        "normal",
+        "score",
+        "scores",
+        "check",
+        "column",
+        "prepare",
+        "at",
+        "rows",
+        "normalize",
+    }
     | {"reasons", "unresolvable", "trace", "constant"}
 )
 
@@ -101,10 +117,9 @@ class Place:
         return self
 
     def lineage(self) -> Iterator[Place]:
-        place: Place | None = self
-        while place is not None:
-            yield place
-            place = place.parent
+        yield self
+        if self.parent is not None:
+            yield from self.parent.lineage()
 
     def name_of(self, key: Key) -> str | None:
         """The Python name of a binding, if it has one here."""
@@ -172,11 +187,27 @@ class Inner(Clauses):
 
 @dataclass(eq=False, slots=True)
 class Column(Clauses):
-    """What a loop computes early for each element: `columns` are the names of those values. `body` is the loop's own
-    place, where they are seen too."""
+    """What a loop computes early for each element: `own` are the names of those values. `body` is the loop's own place,
+    where they are seen too. `outer` is the column of the same loop one function further out, whose values this one's
+    elements bring along."""
 
-    columns: list[str] = field(default_factory=list)
+    own: list[str] = field(default_factory=list)
     body: Place | None = None
+    outer: Column | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """All values that come with an element."""
+        return [*(self.outer.columns if self.outer is not None else ()), *self.own]
+
+    def lineage(self) -> Iterator[Place]:
+        yield self
+        column = self.outer
+        while column is not None:
+            yield column
+            column = column.outer
+        if self.parent is not None:
+            yield from self.parent.lineage()
 
     def bind(self, key: Key, name: str) -> None:
         Clauses.bind(self, key, name)
@@ -185,4 +216,4 @@ class Column(Clauses):
 
     def put(self, name: str, value: ast.expr) -> None:
         Clauses.put(self, name, value)
-        self.columns.append(name)
+        self.own.append(name)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ksp.check.typed import Expr, Rule
 from ksp.compile.code import function as make_function
@@ -26,21 +26,59 @@ Trace = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class BoundPredicate:
-    """A predicate for one pod. `outcome` is what `prefilter` decided for all nodes; otherwise `check` judges a node,
-    and is None where every node is admitted."""
+    """A predicate for the pods of one key, in one state of the views.
+
+    `outcome` is what `prefilter` decided for all nodes; otherwise `check` judges a node, and is None where every node
+    is admitted. `column` judges many nodes at once; None if the rule has no such form. `shared` is what both read of
+    the views: while it is equal, only nodes that read changed entries of a view can get another answer."""
 
     outcome: Outcome
     check: Callable[[NodeInfo], Outcome] | None
+    column: Callable[[Any], Any] | None
+    shared: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BoundPriority:
-    """A priority for one pod. `outcome` is a failure of `prescore`. `scores` gives each feasible node's score, or a
-    failure; `normalize` brings such a list to 0..100, and is None where the scores are there already."""
+    """A priority for the pods of one key, in one state of the views. `outcome` is a failure of `prescore`.
+
+    `constant` is the score of every node, if it cannot vary; `score` gives that of a node, or a failure. Where it
+    depends on which other nodes are feasible `score` is None, and `over_feasible` gives all scores. `normalize` brings
+    such a list to 0..100, and is None where the scores are there already. `column` and `normal` are the forms of
+    `score` (or `over_feasible`) and `normalize` for many nodes at once; None if there are none. `shared` as of a
+    predicate."""
 
     outcome: Failure | None
-    scores: Callable[[Sequence[NodeInfo]], list[int] | Failure]
+    constant: int | None
+    score: Callable[[NodeInfo], int | Failure] | None
+    over_feasible: Callable[[Sequence[NodeInfo]], list[int] | Failure] | None
+    column: Callable[[Any], Any] | None
     normalize: Callable[[Sequence[NodeInfo], Sequence[int]], list[int]] | None
+    normal: Callable[[Any, Any], Any] | None
+    shared: tuple[Any, ...]
+
+    def scores(self, feasible: Sequence[NodeInfo]) -> list[int] | Failure:
+        """The score of each feasible node, or a failure."""
+        if self.constant is not None:
+            return [self.constant] * len(feasible)
+        if self.over_feasible is not None:
+            return self.over_feasible(feasible)
+        assert self.score is not None
+        found: list[int] = []
+        for node in feasible:
+            score = self.score(node)
+            if isinstance(score, Failure):
+                return score
+            found.append(score)
+        return found
+
+
+class Prepared(NamedTuple):
+    """What a rule makes of a pod. `key` are the values of all that it reads of the pod: for pods with equal keys `at`
+    is as good. `at` asks for the views and gives the fields of a BoundPredicate or BoundPriority."""
+
+    key: tuple[Any, ...]
+    at: Callable[[Tables], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +86,15 @@ class Predicate:
     """A predicate with its arguments."""
 
     rule: Rule
-    run: Callable[[PodInfo, Tables], tuple[Outcome, Callable[[NodeInfo], Outcome] | None]]
+    run: Callable[[PodInfo, Tables], tuple[tuple[Any, ...], Callable[[Tables], tuple[Any, ...]]]]
 
-    def bind(self, pod: PodInfo, cluster: Tables) -> BoundPredicate:
+    def prepare(self, pod: PodInfo, tables: Tables) -> Prepared:
+        """What depends on the pod alone, and on objects that it names."""
+        return Prepared(*self.run(pod, tables))
+
+    def bind(self, pod: PodInfo, tables: Tables) -> BoundPredicate:
         """What the rule says of nodes for this pod, in this state of the cluster: good until the state changes."""
-        return BoundPredicate(*self.run(pod, cluster))
+        return BoundPredicate(*self.prepare(pod, tables).at(tables))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +102,15 @@ class Priority:
     """A priority with its arguments."""
 
     rule: Rule
-    run: Callable[[PodInfo, Tables], tuple[Failure | None, Any, Any]]
+    run: Callable[[PodInfo, Tables], tuple[tuple[Any, ...], Callable[[Tables], tuple[Any, ...]]]]
 
-    def bind(self, pod: PodInfo, cluster: Tables) -> BoundPriority:
+    def prepare(self, pod: PodInfo, tables: Tables) -> Prepared:
+        """What depends on the pod alone, and on objects that it names."""
+        return Prepared(*self.run(pod, tables))
+
+    def bind(self, pod: PodInfo, tables: Tables) -> BoundPriority:
         """What the rule gives to nodes for this pod, in this state of the cluster: good until the state changes."""
-        return BoundPriority(*self.run(pod, cluster))
+        return BoundPriority(*self.prepare(pod, tables).at(tables))
 
 
 class CompiledRule:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ksp.check import builtins
 from ksp.compile.tables import identity, tally
-from ksp.model.info import EMPTY_NODE, NodeInfo
+from ksp.model.info import EMPTY_NODE, NodeInfo, PodInfo
 from ksp.model.int64 import wrap
 from ksp.model.quantity import Quantity, QuantityError
 from ksp.model.requests import amount
@@ -68,6 +68,23 @@ def quantities(resources: Mapping[str, int]) -> dict[str, Quantity]:
     return {name: f"{n}m" if name == "cpu" else n for name, n in resources.items()}
 
 
+def fixed(value: Any) -> Callable[[Any], Any]:
+    """The `at` of a rule that asks for no view."""
+    return lambda _views: value
+
+
+def witness(value: Any) -> Any:
+    """What of pods and nodes tells that a rule would read the same of them again."""
+    match value:
+        case PodInfo():
+            return identity(value), value.node.name, value.node.generation
+        case tuple():
+            return tuple(witness(item) for item in value)
+        case Mapping():
+            return {key: witness(item) for key, item in value.items()}
+    return identity(value)
+
+
 def largest(_feasible: Sequence[NodeInfo], raw: Sequence[int]) -> list[int]:
     """`normalize`: 100 for the highest score, the others in proportion; 0 for all if none is above 0."""
     most = max(raw, default=0)
@@ -105,6 +122,8 @@ RUNTIME: dict[str, object] = {
     "_amounts": amounts,
     "_quantities": quantities,
     "_identity": identity,
+    "_witness": witness,
+    "_fixed": fixed,
     "_Denial": Denial,
     "_Failure": Failure,
     "dict": dict,

@@ -40,21 +40,22 @@ class ViewCode:
     def __call__(self, binding: Binding, chain: Chain) -> str:
         assert binding.view is not None
         view = binding.view
-        home = self._home(view, chain)
-        made = self._read(view, self.emitter.until(home, chain))
+        home = self._frame("feasible" if view.relation == "feasible" else "views", chain)
+        made = self._read(view, home, chain)
         name = home.assign(made, view.name)
         home.bind(binding, name)
         return name
 
-    def _home(self, view: View, chain: Chain) -> Frame:
-        """Where the view is made: with the pod, or once the feasible nodes are known."""
-        needed = "feasible" if view.relation == "feasible" else "cluster"
+    def _frame(self, needed: str, chain: Chain) -> Frame:
+        """The outermost function in which that is known."""
         for place in chain:
             if isinstance(place, Frame) and place.name_of(needed) is not None:
                 return place
-        raise AssertionError(view.name)
+        raise AssertionError(needed)
 
-    def _read(self, view: View, chain: Chain) -> ast.expr:
+    def _read(self, view: View, home: Frame, chain: Chain) -> ast.expr:
+        """The view in the frame where it is asked for. What a row contributes depends on the pod alone, and so do the
+        values by which the view is found: they are made in the frame of the pod."""
         joins = [(join, inline(join.range) if join.range is not None else None) for join in view.joins]
         conditions = list(_conjuncts(inline(view.where))) if view.where is not None else []
         row = view.joins[0].variable
@@ -62,20 +63,24 @@ class ViewCode:
         names = _first_namespace(conditions, row, early)
         plan = self._plan(view, joins, conditions, by_namespace=names is not None)
         plan_name = self.emitter.constant(plan, f"view_{view.name}")
-        contribute, frame = self._contribute(view, joins, conditions, early, chain)
-        home = chain[-1]
-        assert isinstance(home, Frame)
         if view.relation == "feasible":
+            contribute, _ = self._contribute(view, joins, conditions, early, self.emitter.until(home, chain))
             home.lines.append(contribute)
             return code.call("_tally", plan_name, code.name(contribute.name), code.name("feasible"))
-        values = [self.emitter.expr(names, chain)] if names is not None else []
-        guard = self._guard(joins, conditions, early, chain)
-        home.lines.append(contribute)
-        key = code.tuple_of([*values, *self._captured(contribute, frame)])
-        found = code.method(code.name("cluster"), "view", plan_name, key, code.name(contribute.name))
-        if isinstance(guard, ast.Constant) and guard.value:
+        pod = self._frame("pod", chain)
+        outer = self.emitter.until(pod, chain)
+        guard = self._guard(joins, conditions, early, outer)
+        contribute, frame = self._contribute(view, joins, conditions, early, outer)
+        values = [self.emitter.expr(names, outer)] if names is not None else []
+        pod.lines.append(contribute)
+        values = [*values, *self._captured(contribute, frame)]
+        certain = isinstance(guard, ast.Constant) and guard.value
+        made = code.tuple_of(values)
+        key = code.name(pod.assign(made if certain else ast.IfExp(guard, made, code.constant(None)), f"of_{view.name}"))
+        found = code.method(code.name("views"), "view", plan_name, key, code.name(contribute.name))
+        if certain:
             return found
-        return ast.IfExp(guard, found, self._empty(view))
+        return ast.IfExp(code.compare(key, ast.IsNot(), code.constant(None)), found, self._empty(view))
 
     def _empty(self, view: View) -> ast.expr:
         if view.form == "first":
