@@ -4,20 +4,23 @@ A pod that is placed on a node which exists is *visible*: it counts in the node'
 in `pods`. A pod placed on a node which does not exist is kept aside until the node appears; when a node is removed
 its pods go aside.
 
-Orders are kept, since rules can see them: nodes as kube-scheduler lists them (`ksp.core.node_order`), a node's
-pods in the order in which they arrived. An update keeps a pod's place. Adding a pod and then removing it leaves
-everything as it was, save the numbers of changes: that is what assuming and forgetting rest on.
+Orders are kept where rules can see them: nodes as kube-scheduler lists them (`ksp.core.node_order`), a node's pods in
+the order in which they arrived. An update keeps a pod's place. Adding a pod and then removing it leaves everything as
+it was, save the numbers of changes: that is what assuming and forgetting rest on. Indexes over the whole cluster are
+sets: no rule sees their order, and a pod that is put back to its place on a node is the last in them.
 
 Views (in `ksp.compile.tables`) follow the journal. They remember what each row contributed, and for each change take
 exactly that out and put in what the row contributes now:
 
-- ("pod", uid): the pod came, left or changed; if it is in `pods`, its row is what stands there.
-- ("node", name): the node came, left or changed. If it exists, so have the rows of its pods, since they can name
-  the node's labels: the follower asks `nodes[name].pods`, as they are not journalled. If a node is removed, or
-  appears before pods that waited for it, those pods are journalled one by one.
+- ("pod", uid): the pod came, left or changed; if it is in `pods`, its row is what stands there. The change names the
+  node, and which of its sums differ: none if the pod asks for what it asked for, as when a binding is confirmed.
+- ("node", name): the node came, left or changed, in the parts that the change names. If it exists, so have the rows of
+  its pods, since they can name the node's labels: the follower asks `nodes[name].pods`, as they are not journalled.
+  If a node is removed, or appears before pods that waited for it, those pods are journalled one by one.
 - (kind, (namespace, name)): an object of another kind came, left or changed.
 
-`generation` counts the changes, and each node bears the number of the last that touched it or one of its pods.
+`generation` counts the changes, `generation_of` a kind is the number of its last, and each node bears the number of the
+last that touched it or one of its pods.
 Numbers are never used twice, so a node that goes and comes back is not taken for what it was.
 """
 
@@ -26,8 +29,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ksp.compile.node_parts import (
+    EVERYTHING,
+    HOST_PORTS,
+    NONZERO_REQUESTED,
+    REQUESTED,
+    SUMS,
+    SUMS_WITHOUT_PORTS,
+    changed_parts,
+    snapshot,
+)
 from ksp.core.errors import StateError
-from ksp.core.journal import DEFAULT_CAPACITY, Change, Journal
+from ksp.core.journal import DEFAULT_CAPACITY, NO_PARTS, Change, Journal
+from ksp.core.label_index import LabelIndex
 from ksp.core.node_order import NodeOrder, zone_key
 from ksp.model.info import EMPTY_NODE, NodeInfo, PodInfo
 from ksp.model.node import Node
@@ -60,10 +74,10 @@ class ClusterState:
         self._journal = Journal(journal_capacity)
         self._order = NodeOrder()
         self._node_list: list[NodeInfo] | None = None
-        self._positions: dict[str, int] = {}
         self._node_name_of: dict[str, str] = {}
         self._aside: dict[str, dict[str, PodInfo]] = {}
         self._by_namespace: dict[str, dict[str, PodInfo]] = {}
+        self._by_label = LabelIndex()
         self._by_field: dict[str, dict[str, PodInfo]] = {field: {} for field in INDEXED_FIELDS}
 
     # ---- changes
@@ -77,13 +91,24 @@ class ClusterState:
         """The changes after that number, oldest first; None if they are no longer kept: start from the whole again."""
         return self._journal.since(generation)
 
+    def generation_of(self, kind: str) -> int:
+        """The number of the last change of "pod", "node" or a kind of other objects; 0 if there was none."""
+        return self._journal.generation_of(kind)
+
+    def begin_trial(self) -> None:
+        """What changes from now on will be taken back: `ksp.core.what_if`, which alone makes changes until the end."""
+        self._journal.begin_trial()
+
+    def end_trial(self, *, undone: bool) -> None:
+        """If all is as it was, what changed meanwhile is told to nobody; else it is kept like other changes."""
+        self._journal.end_trial(undone=undone)
+
     # ---- nodes
 
     def node_list(self) -> list[NodeInfo]:
-        """The nodes in kube-scheduler's order."""
+        """The nodes in kube-scheduler's order: the same list until it has other nodes, or another order."""
         if self._node_list is None:
             self._node_list = [self.nodes[name] for name in self._order]
-            self._positions = {node.name: i for i, node in enumerate(self._node_list)}
         return self._node_list
 
     def set_node(self, node: Node | NodeInfo) -> None:
@@ -91,16 +116,19 @@ class ClusterState:
 
         A Node changes the NodeInfo that is there; a NodeInfo, which must have no pods, takes its place.
         """
+        known = self.nodes.get(node.name if isinstance(node, NodeInfo) else node.metadata.name)
+        before = None if known is None else snapshot(known)
         if isinstance(node, NodeInfo):
             info = self._successor(node)
         else:
-            info = self.nodes.get(node.metadata.name) or NodeInfo()
+            info = known or NodeInfo()
             info.set_node(node)
-        appears = info.name not in self.nodes
         self.nodes[info.name] = info
-        self._list_node(info)
-        info.generation = self._journal.append("node", info.name)
-        if appears:
+        if self._order.put(info.name, zone_key(info.labels)) or info is not known:
+            self._node_list = None
+        parts = EVERYTHING if before is None else changed_parts(before, snapshot(info))
+        info.generation = self._journal.append("node", info.name, info.name, parts)
+        if known is None:
             for pod in self._aside.pop(info.name, {}).values():
                 self._show(pod, info)
 
@@ -116,14 +144,8 @@ class ClusterState:
         for pod in node.pods.values():
             self._unindex(pod)
             pod.node = EMPTY_NODE
-            self._journal.append("pod", pod.uid)
-        self._journal.append("node", name)
-
-    def _list_node(self, node: NodeInfo) -> None:
-        if self._order.put(node.name, zone_key(node.labels)):
-            self._node_list = None
-        elif self._node_list is not None:
-            self._node_list[self._positions[node.name]] = node
+            self._journal.append("pod", pod.uid, name, _sums_of(pod))
+        self._journal.append("node", name, name, EVERYTHING)
 
     def _successor(self, node: NodeInfo) -> NodeInfo:
         """The node with the pods of the one that it replaces."""
@@ -148,6 +170,10 @@ class ClusterState:
         """The visible pods of a namespace by uid."""
         return self._by_namespace.get(namespace, _NO_PODS)
 
+    def pods_labelled(self, namespace: str, key: str, value: str) -> Mapping[str, PodInfo]:
+        """The visible pods of a namespace by uid that have the label with this value."""
+        return self._by_label.pods(namespace, key, value)
+
     def pods_with(self, field: str) -> Mapping[str, PodInfo]:
         """The visible pods by uid whose list of that name, one of INDEXED_FIELDS, is not empty."""
         return self._by_field[field]
@@ -162,6 +188,12 @@ class ClusterState:
             self._aside.setdefault(node_name, {})[pod.uid] = pod
         else:
             self._show(pod, node)
+
+    def put_back(self, pod: PodInfo, node_name: str, order: Mapping[str, int]) -> None:
+        """Place a pod on a node that exists, not as the last one there but by its rank: `order` has that of all pods on
+        the node, and is sorted."""
+        self.add_pod(pod, node_name)
+        self.nodes[node_name].arrange(order)
 
     def remove_pod(self, uid: str) -> PodInfo:
         """Take a pod away; the pod as it was."""
@@ -185,13 +217,13 @@ class ClusterState:
     def _show(self, pod: PodInfo, node: NodeInfo) -> None:
         node.add_pod(pod)
         self._index(pod)
-        node.generation = self._journal.append("pod", pod.uid)
+        node.generation = self._journal.append("pod", pod.uid, node.name, _sums_of(pod))
 
     def _hide(self, uid: str, node: NodeInfo) -> PodInfo:
         pod = node.pods[uid]
         node.remove_pod(pod)
         self._unindex(pod)
-        node.generation = self._journal.append("pod", uid)
+        node.generation = self._journal.append("pod", uid, node.name, _sums_of(pod))
         return pod
 
     def _remove_aside(self, uid: str, node_name: str) -> PodInfo:
@@ -202,15 +234,19 @@ class ClusterState:
         return pod
 
     def _replace(self, pod: PodInfo, node: NodeInfo) -> None:
-        old, order = node.pods[pod.uid], list(node.pods)
-        node.remove_pod(old)
-        node.add_pod(pod)
-        _restore_order(node, order)
+        old = node.pods[pod.uid]
+        parts = _sums_between(old, pod)
+        node.replace_pod(old, pod)
         self._index(pod)
-        node.generation = self._journal.append("pod", pod.uid)
+        node.generation = self._journal.append("pod", pod.uid, node.name, parts)
 
     def _index(self, pod: PodInfo) -> None:
         """Enter a visible pod in the indexes, or its successor: whoever is there already keeps the place."""
+        old = self.pods.get(pod.uid)
+        if old is not None and old.namespace != pod.namespace:  # no API server does that
+            self._unindex(old)
+            old = None
+        self._by_label.put(pod, old)
         self.pods[pod.uid] = pod
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = pod
         for field, pods in self._by_field.items():
@@ -221,6 +257,7 @@ class ClusterState:
 
     def _unindex(self, pod: PodInfo) -> None:
         del self.pods[pod.uid]
+        self._by_label.remove(pod)
         same_namespace = self._by_namespace[pod.namespace]
         del same_namespace[pod.uid]
         if not same_namespace:
@@ -259,10 +296,18 @@ def _object_key(kind: str, namespace: str, name: str) -> tuple[str, str]:
     return (namespace if kind in NAMESPACED_KINDS else "", name)
 
 
-def _restore_order(node: NodeInfo, order: list[str]) -> None:
-    """Bring the node's pods into that order of uids, of which the last one may have stood further up."""
-    if order[-1] == next(reversed(node.pods)):
-        return
-    node.pods = {uid: node.pods[uid] for uid in order}
-    if node.host_ports:
-        node.host_ports = tuple(port for pod in node.pods.values() for port in pod.host_ports)
+def _sums_of(pod: PodInfo) -> frozenset[str]:
+    """Which sums of its node the pod counts in."""
+    return SUMS if pod.host_ports else SUMS_WITHOUT_PORTS
+
+
+def _sums_between(old: PodInfo, new: PodInfo) -> frozenset[str]:
+    """Which sums of its node differ if the one takes the other's place."""
+    parts = NO_PARTS
+    if old.requests != new.requests:
+        parts |= {REQUESTED}
+    if old.nonzero_requests != new.nonzero_requests:
+        parts |= {NONZERO_REQUESTED}
+    if old.host_ports != new.host_ports:
+        parts |= {HOST_PORTS}
+    return parts

@@ -6,12 +6,14 @@ as a Node: the object and the sums over the pods on it, kept as pods come and go
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from ksp.model.affinity import AffinityTerm, affinity_term_matches, affinity_terms_of
-from ksp.model.int64 import wrap
+from ksp.model.affinity import AffinityTerms as _AffinityTerms
+from ksp.model.int64 import MAX, MIN, wrap
 from ksp.model.meta import Int, ObjectMeta
 from ksp.model.node import Node, NodeSpec, NodeStatus
 from ksp.model.pod import Pod, PodSpec, PodStatus
@@ -80,27 +82,59 @@ class NodeInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
             raise ValueError(f"pod {pod.uid} is on node {self.name} already")
         self.pods[pod.uid] = pod
         pod.node = self
+        self.pod_count += 1
         self._count(pod, 1)
-        self.host_ports += pod.host_ports
+        if pod.host_ports:
+            self.host_ports += pod.host_ports
 
     def remove_pod(self, pod: PodInfo) -> None:
         """Take a pod away that was put there. What it counted for is what leaves."""
-        if self.pods.get(pod.uid) is not pod:
-            raise ValueError(f"pod {pod.uid} is not on node {self.name}")
+        self._must_have(pod)
         del self.pods[pod.uid]
         pod.node = EMPTY_NODE
+        self.pod_count -= 1
         self._count(pod, -1)
         if pod.host_ports:
-            self.host_ports = tuple(port for other in self.pods.values() for port in other.host_ports)
+            self._collect_ports()
+
+    def replace_pod(self, old: PodInfo, new: PodInfo) -> None:
+        """Put a pod in place of the one with the same uid that is there."""
+        self._must_have(old)
+        self.pods[new.uid] = new
+        old.node = EMPTY_NODE
+        new.node = self
+        if old.requests != new.requests or old.nonzero_requests != new.nonzero_requests:
+            self._count(old, -1)
+            self._count(new, 1)
+        if old.host_ports != new.host_ports:
+            self._collect_ports()
+        self.generation += 1
+
+    def arrange(self, order: Mapping[str, int]) -> None:
+        """Bring the pod that came last to its place among the others. `order` has a rank for each, and is sorted."""
+        newest_first = reversed(self.pods)
+        last, next_to_last = next(newest_first), next(newest_first, None)
+        if next_to_last is None or order[next_to_last] < order[last]:
+            return
+        ports = self.pods[last].host_ports
+        self.pods = {uid: self.pods[uid] for uid in order if uid in self.pods}
+        if ports:
+            self._collect_ports()
 
     def __repr__(self) -> str:
         return f"<node {self.name}>"
 
+    def _must_have(self, pod: PodInfo) -> None:
+        if self.pods.get(pod.uid) is not pod:
+            raise ValueError(f"pod {pod.uid} is not on node {self.name}")
+
     def _count(self, pod: PodInfo, sign: int) -> None:
         _accumulate(self.requested, pod.requests, sign)
         _accumulate(self.nonzero_requested, pod.nonzero_requests, sign)
-        self.pod_count += sign
         self.generation += 1
+
+    def _collect_ports(self) -> None:
+        self.host_ports = tuple(port for pod in self.pods.values() for port in pod.host_ports)
 
 
 class PodInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
@@ -134,11 +168,12 @@ class PodInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
     scheduler_name: str = DEFAULT_SCHEDULER
 
     @staticmethod
-    def of(pod: Pod) -> PodInfo:
-        """Derive everything once. A pod without a uid is known by its namespace and name."""
+    def of(pod: Pod, before: PodInfo | None = None) -> PodInfo:
+        """Derive everything once. A pod without a uid is known by its namespace and name. Terms that the pod had
+        `before` stay the same objects, with the selectors that are compiled already."""
         meta, spec = pod.metadata, pod.spec
         requests = requests_of(spec, pod.status)
-        terms = affinity_terms_of(pod)
+        terms = _same_terms(pod, before) or affinity_terms_of(pod)
         return PodInfo(
             metadata=meta,
             spec=spec,
@@ -166,6 +201,24 @@ class PodInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
         return f"<pod {self.namespace}/{self.name}>"
 
 
+def _same_terms(pod: Pod, before: PodInfo | None) -> _AffinityTerms | None:
+    """The terms of before, if they have not changed since."""
+    if (
+        before is None
+        or pod.spec.affinity is None
+        or before.spec.affinity != pod.spec.affinity
+        or before.namespace != pod.metadata.namespace
+    ):
+        return None
+    return _AffinityTerms(
+        required=before.required_affinity,
+        preferred=before.preferred_affinity,
+        required_anti=before.required_anti_affinity,
+        preferred_anti=before.preferred_anti_affinity,
+        error=before.affinity_error,
+    )
+
+
 # What a pod without a place, and a row that does not exist, read as. They are never changed.
 EMPTY_NODE: Final[NodeInfo] = NodeInfo()
 EMPTY_POD: Final[PodInfo] = PodInfo()
@@ -174,11 +227,14 @@ EMPTY_POD: Final[PodInfo] = PodInfo()
 def _accumulate(sums: dict[str, int], counted: dict[str, int], sign: int) -> None:
     """Add or take away. The sums depend on what is counted now, not on what came and went."""
     for name, n in counted.items():
-        total = wrap(sums.get(name, 0) + sign * n)
-        if total or name in BASIC:
-            sums[name] = total
-        else:
-            sums.pop(name, None)
+        if n:
+            total = sums.get(name, 0) + sign * n
+            if not MIN <= total <= MAX:
+                total = wrap(total)
+            if total or name in BASIC:
+                sums[name] = total
+            else:
+                sums.pop(name, None)
 
 
 def _allocatable(status: NodeStatus) -> tuple[dict[str, int], str]:

@@ -11,8 +11,8 @@ import msgspec
 from ksp.model.int64 import wrap
 from ksp.model.labels import qualified_name_error
 from ksp.model.meta import ResourceList
-from ksp.model.pod import Container, ContainerStatus, PodSpec, PodStatus
-from ksp.model.quantity import QuantityError, milli_value, value
+from ksp.model.pod import Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements
+from ksp.model.quantity import Quantity, QuantityError, milli_value, value
 
 Amounts = dict[str, int]
 
@@ -77,8 +77,36 @@ def amounts(path: str, resources: ResourceList) -> Amounts:
     return found
 
 
+_MOST_KNOWN: Final = 4096  # results that are kept
+_MOST_ENTRIES: Final = 32  # that a pod's containers may state together for its result to be kept
+
+# Of each container the entries of its requests: all that most pods state.
+_Stated = tuple[tuple[tuple[str, Quantity], ...], ...]
+
+
 def requests_of(spec: PodSpec, status: PodStatus = PodStatus()) -> Requests:  # noqa: B008 - a frozen value
-    """What the pod asks for. A container that is being resized counts as the larger of what it asks for and has."""
+    """What the pod asks for. A container that is being resized counts as the larger of what it asks for and has.
+
+    Pods that ask for the same share the result, whose maps are not to be changed.
+    """
+    if (
+        spec.init_containers
+        or spec.overhead
+        or spec.resources is not None
+        or any([c.resources is not None for c in status.container_statuses])  # noqa: C419 - cheaper than a generator
+    ):
+        return _counted(spec, status)
+    stated = tuple([tuple(container.resources.requests.items()) for container in spec.containers])
+    return _counted(spec, status) if sum(map(len, stated)) > _MOST_ENTRIES else _of_containers(stated)
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _of_containers(stated: _Stated) -> Requests:
+    containers = tuple(Container(resources=ResourceRequirements(requests=dict(entries))) for entries in stated)
+    return _counted(PodSpec(containers=containers), PodStatus())
+
+
+def _counted(spec: PodSpec, status: PodStatus) -> Requests:
     try:
         pod = _Parsed.of(spec, status)
     except QuantityError as error:

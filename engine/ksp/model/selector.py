@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 import msgspec
@@ -124,8 +124,13 @@ class NamedAndLabelled(Protocol):
 
 
 def selector_of(labels: Labels) -> LabelSelector:
-    """The selector that asks for exactly these labels."""
-    return LabelSelector(match_labels=labels)
+    """The selector that asks for exactly these labels: the same one for equal labels, so that it is compiled once."""
+    return _selector_of(frozenset(labels.items()))
+
+
+@lru_cache(maxsize=65_536)
+def _selector_of(labels: frozenset[tuple[str, str]]) -> LabelSelector:
+    return LabelSelector(match_labels=dict(sorted(labels)))
 
 
 def label_selector_matches(selector: LabelSelector, labels: Labels) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.state.objects import node, pod
 
+from ksp.compile.node_parts import EVERYTHING, SUMS
 from ksp.core.errors import StateError
 from ksp.core.node_order import BETA_REGION, BETA_ZONE, REGION, ZONE, zone_key
 from ksp.core.state import CLUSTER_KINDS, INDEXED_FIELDS, NAMESPACED_KINDS, ClusterState
@@ -13,6 +14,12 @@ from ksp.model.info import EMPTY_NODE, NodeInfo
 
 def names(state: ClusterState) -> list[str]:
     return [info.name for info in state.node_list()]
+
+
+def changes(state: ClusterState, since: int) -> list[tuple[str, object]] | None:
+    """Kinds and keys of the changes."""
+    found = state.changes_since(since)
+    return None if found is None else [(change.kind, change.key) for change in found]
 
 
 def with_nodes(**zones: str) -> ClusterState:
@@ -155,7 +162,7 @@ def test_objects_are_found_by_namespace_or_by_name() -> None:
     state.remove_object("services", "shop", "web")
     state.remove_object("storageClasses", "", "fast")
     assert state.objects["services"] == state.objects["storageClasses"] == {}
-    assert state.changes_since(0) == [
+    assert changes(state, 0) == [
         ("services", ("shop", "web")),
         ("storageClasses", ("", "fast")),
         ("services", ("shop", "web")),
@@ -182,20 +189,71 @@ def test_the_journal_names_what_changed() -> None:
     start = state.generation
     assert start == 3
     state.remove_node("n")
-    assert state.changes_since(start) == [("pod", "p"), ("node", "n")]
+    assert changes(state, start) == [("pod", "p"), ("node", "n")]
     state.set_node(node("n"))
-    assert state.changes_since(start + 2) == [("node", "n"), ("pod", "p")]
-    assert state.changes_since(state.generation) == []
+    assert changes(state, start + 2) == [("node", "n"), ("pod", "p")]
+    assert changes(state, state.generation) == []
+
+
+def test_the_journal_tells_what_of_a_node_differs() -> None:
+    state = with_nodes(n="a")
+    state.set_node(node("n", zone="b", cpu="4"))
+    state.set_node(NodeInfo.of(node("n", zone="b", cpu="8")))
+    state.set_node(node("n", zone="b", cpu="8"))
+    state.remove_node("n")
+    told = [change.parts for change in state.changes_since(0) or ()]
+    assert told == [EVERYTHING, {"labels"}, {"allocatable", "status.allocatable"}, set(), EVERYTHING]
+
+
+def test_the_journal_tells_which_sums_of_the_node_differ() -> None:
+    state = with_nodes(n="")
+    start = state.generation
+    state.add_pod(pod("p", host_port=80), "n")
+    state.update_pod(pod("p", host_port=80, labels={"app": "web"}))
+    state.update_pod(pod("p", host_port=81))
+    state.update_pod(pod("p", host_port=81, cpu="0"))
+    state.update_pod(pod("p", cpu="200m"))
+    state.remove_pod("p")
+    told = [(change.node, change.parts) for change in state.changes_since(start) or ()]
+    assert [parts for _, parts in told] == [
+        SUMS,
+        set(),
+        {"hostPorts"},
+        {"requested", "nonzeroRequested"},
+        {"requested", "nonzeroRequested", "hostPorts"},
+        SUMS - {"hostPorts"},
+    ]
+    assert {name for name, _ in told} == {"n"}
+
+
+def test_pods_that_go_out_of_sight_with_their_node_are_told_with_it() -> None:
+    state = with_nodes(n="")
+    state.add_pod(pod("p"), "n")
+    start = state.generation
+    state.remove_node("n")
+    state.set_node(node("n"))
+    told = [(change.kind, change.node, change.parts) for change in state.changes_since(start) or ()]
+    sums = SUMS - {"hostPorts"}
+    assert told == [("pod", "n", sums), ("node", "n", EVERYTHING), ("node", "n", EVERYTHING), ("pod", "n", sums)]
+
+
+def test_each_kind_has_the_number_of_its_last_change() -> None:
+    state = with_nodes(n="")
+    assert state.generation_of("pod") == 0
+    state.add_pod(pod("p"), "n")
+    state.set_object("services", "shop", "web", "service")
+    kinds = ("node", "pod", "services", "replicaSets")
+    assert [state.generation_of(kind) for kind in kinds] == [1, 2, 3, 0]
 
 
 def test_a_follower_too_far_behind_starts_again() -> None:
     state = ClusterState(journal_capacity=2)
     for name in ("n1", "n2", "n3"):
         state.set_node(node(name))
-    assert state.changes_since(0) is None
-    assert state.changes_since(1) == [("node", "n2"), ("node", "n3")]
+    assert changes(state, 0) is None
+    assert changes(state, 1) == [("node", "n2"), ("node", "n3")]
     with pytest.raises(StateError, match="no change has the number 4"):
-        state.changes_since(4)
+        changes(state, 4)
 
 
 def test_a_node_bears_the_number_of_its_last_change() -> None:

@@ -291,6 +291,58 @@ def test_sums_are_those_of_the_pods_that_are_there(moves: list[int]) -> None:
     assert list(fresh.pods) == list(lived.pods)
 
 
+SPECS: list[dict[str, Any]] = [
+    {"containers": [container(port=[{"hostPort": 80}], cpu="1", example_com__gpu=2)]},
+    {"containers": [container(memory=str(MAX))]},
+    {"containers": [container(port=[{"hostPort": 81}], cpu="1", example_com__gpu=2)]},
+    {"containers": [container()]},
+]
+
+
+@given(st.sampled_from(SPECS), st.sampled_from(SPECS))
+def test_a_pod_takes_the_place_of_what_it_was(was: dict[str, Any], now: dict[str, Any]) -> None:
+    others = [pod("first", **SPECS[0]), pod("last", **SPECS[1])]
+    lived, fresh = node(), node()
+    old, new = pod("p", **was), pod("p", **now)
+    for info in (others[0], old, others[1]):
+        lived.add_pod(info)
+    lived.replace_pod(old, new)
+    assert (old.node, new.node, list(lived.pods.values())) == (EMPTY_NODE, lived, [others[0], new, others[1]])
+    for info in (others[0], new, others[1]):
+        fresh.add_pod(info)
+    assert (fresh.requested, fresh.nonzero_requested) == (lived.requested, lived.nonzero_requested)
+    assert (fresh.pod_count, fresh.host_ports) == (lived.pod_count, lived.host_ports)
+    with pytest.raises(ValueError, match="not on node n"):
+        fresh.replace_pod(old, new)
+
+
+def test_pods_that_ask_for_the_same_share_what_is_derived() -> None:
+    one, same = (pod(name, containers=[container(cpu="1"), container()]) for name in ("a", "b"))
+    assert one.requests is same.requests
+    assert one.nonzero_requests is same.nonzero_requests
+    many = {f"example.com/r{i}": i + 1 for i in range(40)}
+    long = pod(containers=[{"resources": {"requests": many}}])
+    assert long.requests == {"cpu": 0, "memory": 0, "ephemeral-storage": 0} | many
+
+
+def test_terms_that_did_not_change_stay_the_same_objects() -> None:
+    raw: dict[str, Any] = {
+        "metadata": {"name": "p", "namespace": "ns"},
+        "spec": {"affinity": {"podAntiAffinity": {REQUIRED: [term(WEB)]}, "podAffinity": {REQUIRED: [term(BAD)]}}},
+    }
+    before = PodInfo.of(convert(Pod, raw))
+    bound = convert(Pod, {**raw, "spec": {**raw["spec"], "nodeName": "n"}})
+    after = PodInfo.of(bound, before)
+    assert after.required_anti_affinity is before.required_anti_affinity
+    assert after.affinity_error == before.affinity_error != ""
+    assert after.spec.node_name == "n"
+    moved = PodInfo.of(convert(Pod, {**raw, "metadata": {"name": "p", "namespace": "other"}}), before)
+    assert moved.required_anti_affinity[0].namespaces == ("other",)
+    other = {**raw, "spec": {"affinity": {"podAntiAffinity": {REQUIRED: [term({})]}}}}
+    assert PodInfo.of(convert(Pod, other), before).required_anti_affinity[0].selector.match_labels == {}
+    assert PodInfo.of(convert(Pod, other), before).affinity_error == ""
+
+
 def test_empty_ones() -> None:
     assert EMPTY_POD.node is EMPTY_NODE
     assert EMPTY_NODE.pods == {}
