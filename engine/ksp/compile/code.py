@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def name(text: str) -> ast.Name:
@@ -89,3 +89,9 @@ def count(clauses: list[ast.comprehension], condition: ast.expr) -> ast.expr:
     """How often the condition holds."""
     clauses[-1].ifs.append(condition)
     return call("sum", ast.GeneratorExp(constant(1), clauses))
+
+
+def read_in(code_: Iterable[ast.AST]) -> set[str]:
+    """The names that the code reads."""
+    nodes = (node for part in code_ for node in ast.walk(part))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}

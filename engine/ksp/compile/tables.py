@@ -1,197 +1,43 @@
-"""Views at run time: tables of counts that remember what each row contributed.
+"""All views over one state of the cluster, by what they count and for which values.
 
-A `Table` starts from the rows of an index and then follows the journal of the cluster's state: for a row that changed
-it takes out exactly what it once put in, and puts in what the row contributes now. What was never counted is never
-taken out, whatever happened to the objects that the row names. `Tables` keeps tables by the values that their view
-depends on, and brings one up to date when it is asked for.
+`Tables` is what a compiled rule knows as the cluster: it gives objects of other kinds, views, and which affinity terms
+of running pods match a pod. A view is found by the values that its expressions have for the pod at hand, so that pods
+with the same values share a `Table`; it is brought up to date when it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Final
 
 import msgspec
 from cachetools import LRUCache
 
-from ksp.model.info import EMPTY_NODE, EMPTY_POD, NodeInfo, PodInfo
-from ksp.model.int64 import wrap
+from ksp.compile.narrow import Search, search
+from ksp.compile.table import Candidates, Change, Contribute, Entry, State, Table, ViewPlan
+from ksp.compile.terms import Ids, Terms
+from ksp.model.affinity import AffinityTerm
+from ksp.model.info import EMPTY_NODE, NodeInfo, PodInfo
 
-MOST_ROWS = 2_000_000  # that all tables remember together: some hundreds of megabytes
-FIXED = 1_000  # what a table costs beside its rows, in rows
-Entry = Any  # of a count: the tuple of its keys; of a sum: that and the amount
-Contribute = Callable[[Any], Sequence[Entry]]
+__all__ = [
+    "FIXED",
+    "Candidates",
+    "Change",
+    "Contribute",
+    "Entry",
+    "State",
+    "Table",
+    "Tables",
+    "ViewPlan",
+    "encoded",
+    "identity",
+    "tally",
+]
 
-
-class Change(Protocol):
-    """A line of the journal: `kind` is pod, node or a kind of other objects."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def key(self) -> Any: ...
-
-
-class State(Protocol):
-    """What views need of the cluster's state."""
-
-    @property
-    def generation(self) -> int: ...
-    @property
-    def nodes(self) -> Mapping[str, NodeInfo]: ...
-    @property
-    def pods(self) -> Mapping[str, PodInfo]: ...
-    @property
-    def objects(self) -> Mapping[str, Any]: ...
-    def changes_since(self, generation: int) -> Sequence[Change] | None: ...
-    def node_list(self) -> Sequence[NodeInfo]: ...
-    def pods_in_namespace(self, namespace: str) -> Mapping[str, PodInfo]: ...
-    def pods_with(self, field: str) -> Mapping[str, PodInfo]: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ViewPlan:
-    """A view of a compiled rule.
-
-    `depth` is the number of keys. `pods_with` names the list that a pod must have for it to contribute, "" if none;
-    `by_namespace` if the first of the values is the one namespace whose pods contribute; `objects` are the kinds of
-    other objects that its expressions read; `reads_nodes` if what a pod contributes depends on its node; `reads_sums`
-    if what a row contributes depends on the other pods of its node.
-    """
-
-    name: str
-    relation: str
-    form: str
-    depth: int
-    by_namespace: bool
-    pods_with: str
-    objects: frozenset[str]
-    reads_nodes: bool
-    reads_sums: bool = False
-
-
-class Table:
-    """The contents of one view for certain values: nested dicts by key in `result`, or a number, or the first row."""
-
-    def __init__(self, plan: ViewPlan, contribute: Contribute, namespace: str | None) -> None:
-        self.plan = plan
-        self.contribute = contribute
-        self.namespace = namespace
-        self.result: Any = {}
-        self.total = 0
-        self.generation = -1
-        self._rows: dict[str, Sequence[Entry]] = {}
-        self._counts: dict[tuple[Any, ...], int] = {}
-
-    # ---- following the state
-
-    def follow(self, state: State) -> None:
-        """Bring the table up to date."""
-        if self.generation == state.generation:
-            return
-        changes = state.changes_since(self.generation) if self.generation >= 0 else None
-        if changes is None or any(change.kind in self.plan.objects for change in changes):
-            self._rebuild(state)
-        else:
-            for kind, key in dict.fromkeys((change.kind, change.key) for change in changes):
-                self._changed(state, kind, key)
-            if self.plan.reads_sums:
-                for node in state.nodes.values():
-                    if node.generation > self.generation:
-                        self._changed(state, "node", node.name)
-        self.generation = state.generation
-
-    def _rebuild(self, state: State) -> None:
-        self.result, self.total = {}, 0
-        self._rows.clear()
-        self._counts.clear()
-        for key, row in self._candidates(state).items():
-            self._put(key, row)
-
-    def _candidates(self, state: State) -> Mapping[str, Any]:
-        if self.plan.relation == "nodes":
-            return state.nodes
-        if self.namespace is not None:
-            return state.pods_in_namespace(self.namespace)
-        return state.pods_with(self.plan.pods_with) if self.plan.pods_with else state.pods
-
-    def _changed(self, state: State, kind: str, key: Any) -> None:
-        if kind == "pod" and self.plan.relation == "pods":
-            self._replace(key, state.pods.get(key))
-        elif kind == "node" and self.plan.relation == "nodes":
-            self._replace(key, state.nodes.get(key))
-        elif kind == "node" and self.plan.reads_nodes:
-            node = state.nodes.get(key)
-            for uid, pod in node.pods.items() if node is not None else ():
-                self._replace(uid, pod)
-
-    def _replace(self, key: str, row: Any) -> None:
-        old = self._rows.pop(key, None)
-        if old is not None:
-            for entry in old:
-                self.count(entry, -1)
-        if row is not None:
-            self._put(key, row)
-
-    def _put(self, key: str, row: Any) -> None:
-        entries = self.contribute(row)
-        if entries:
-            self._rows[key] = entries
-            for entry in entries:
-                self.count(entry, 1)
-
-    # ---- counting
-
-    def count(self, entry: Entry, sign: int) -> None:
-        keys, amount = entry if self.plan.form == "sum" else (entry, 1)
-        count = self._counts.get(keys, 0) + sign
-        if count:
-            self._counts[keys] = count
-        else:
-            del self._counts[keys]
-        if not keys:
-            self.total = _plus(self.total, sign * amount)
-            return
-        path: list[dict[Any, Any]] = [self.result]
-        for key in keys[:-1]:
-            path.append(path[-1].setdefault(key, {}))
-        last = keys[-1]
-        if count:
-            path[-1][last] = _plus(path[-1].get(last, 0), sign * amount)
-            return
-        del path[-1][last]
-        for inner, key in zip(reversed(path[1:]), reversed(keys[:-1]), strict=True):
-            if inner:
-                break
-            del path[path.index(inner) - 1][key]
-
-    # ---- reading
-
-    @property
-    def rows(self) -> int:
-        """How many rows contribute."""
-        return len(self._rows)
-
-    def value(self) -> Any:
-        """What a rule reads: the map, or the number."""
-        return self.result if self.plan.depth else self.total
-
-    def first(self, state: State) -> Any:
-        """The first row, in the order of the node list and then of arrival."""
-        empty = EMPTY_NODE if self.plan.relation == "nodes" else EMPTY_POD
-        if not self._rows:
-            return empty
-        if self.plan.relation == "nodes":
-            return next((node for node in state.node_list() if node.name in self._rows), empty)
-        matching = (pod for node in state.node_list() for pod in node.pods.values() if pod.uid in self._rows)
-        return next(matching, empty)
-
-
-def _plus(a: Any, b: Any) -> Any:
-    total = a + b
-    return wrap(total) if isinstance(total, int) else total
+MOST_ROWS: Final = 2_000_000  # that all tables remember together: 60 bytes each, and their distinct entries once
+FIXED: Final = 1_000  # what a table costs beside its rows, in rows
+MOST_ENCODED: Final = 4_096  # values of views of which the encoded form is kept
 
 
 def _plain(value: object) -> object:
@@ -202,6 +48,11 @@ def _plain(value: object) -> object:
 
 
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain, order="deterministic")
+
+
+def encoded(values: Any) -> bytes:
+    """Equal bytes for equal values of a rule, whatever the order of their maps."""
+    return _ENCODER.encode(values)
 
 
 def identity(value: Any) -> Any:
@@ -224,35 +75,88 @@ def _weight(table: Table) -> int:
 
 class Tables:
     """All tables over one state, by view and values. The least recently used give way when there are too many, or when
-    they remember too many rows: `most`, counted when a table is made. One with more by itself is not kept."""
+    they remember too many rows: `most`, counted when a table is made. One with more by itself is not kept.
+
+    While `used` is a list, each table from which a view is given is appended to it.
+    """
 
     def __init__(self, state: State, most: int = MOST_ROWS) -> None:
         self.state = state
         self.objects = state.objects
+        self.terms = Terms(state)
+        self.used: list[Table] | None = None
         self._tables: LRUCache[Any, Table] = LRUCache(most, _weight)
+        self._encoded: dict[int, tuple[tuple[Any, ...], bytes]] = {}
 
-    def view(self, plan: ViewPlan, values: tuple[Any, ...], contribute: Contribute) -> Any:
+    # ---- views
+
+    def view(
+        self,
+        plan: ViewPlan,
+        values: tuple[Any, ...],
+        contribute: Contribute,
+        candidates: Candidates | None = None,
+    ) -> Any:
         """The view for the values that its expressions have for the pod at hand. `contribute` gives a row's entries
-        for these values; the table keeps it until the next one is given."""
-        table = self._table(plan, values, contribute)
+        for these values, `candidates` the pods that can have some; the table keeps both until the next are given."""
+        table = self._table(plan, values, contribute, candidates)
+        if self.used is not None:
+            self.used.append(table)
         return table.first(self.state) if plan.form == "first" else table.value()
 
-    def _table(self, plan: ViewPlan, values: tuple[Any, ...], contribute: Contribute) -> Table:
-        key = (plan, _ENCODER.encode(values))
+    def _table(
+        self, plan: ViewPlan, values: tuple[Any, ...], contribute: Contribute, candidates: Candidates | None
+    ) -> Table:
+        key = (plan, self._encode(values))
         known = self._tables.get(key)
-        table = known or Table(plan, contribute, values[0] if plan.by_namespace else None)
-        table.contribute = contribute  # of equal values, but these are the state's own objects of today
-        table.follow(self.state)
+        table = known or Table(plan, contribute, candidates)
+        table.renew(self.state, contribute, candidates)
         if known is None and _weight(table) <= self._tables.maxsize:
             self._tables[key] = table
         return table
+
+    def _encode(self, values: tuple[Any, ...]) -> bytes:
+        """The values as bytes, remembered by the tuple itself: a rule asks with the same one again and again."""
+        known = self._encoded.get(id(values))
+        if known is not None and known[0] is values:
+            return known[1]
+        if len(self._encoded) >= MOST_ENCODED:
+            self._encoded.clear()
+        made = encoded(values)
+        self._encoded[id(values)] = values, made
+        return made
+
+    # ---- where views start from
+
+    def pods_where(self, wanted: Search) -> Mapping[str, PodInfo] | None:
+        """The visible pods in which a search results, by uid; None if it does not narrow."""
+        return search(self.state, wanted)
+
+    # ---- affinity terms of running pods
+
+    @property
+    def terms_generation(self) -> int:
+        """Grows whenever a distinct term of a visible pod comes or goes."""
+        return self.terms.generation
+
+    def matching(self, field: str, pod: PodInfo) -> Ids:
+        """The ids of the terms in that list of visible pods, such as `required_anti_affinity`, that match the pod."""
+        return self.terms.matching(field, pod)
+
+    def among(self, field: str, pod: PodInfo, ids: Ids) -> Sequence[AffinityTerm]:
+        """Those of a visible pod's terms in that list that have one of these ids."""
+        return self.terms.among(field, pod, ids)
+
+    def holders(self, field: str, ids: Ids) -> Mapping[str, PodInfo]:
+        """The visible pods that have one of these terms in that list, by uid."""
+        return self.terms.holders(field, ids)
 
 
 def tally(plan: ViewPlan, contribute: Contribute, rows: Iterable[Any]) -> Any:
     """A view over the feasible nodes: made for one decision."""
     if plan.form == "first":
         return next((row for row in rows if contribute(row)), EMPTY_NODE)
-    table = Table(plan, contribute, None)
+    table = Table(plan, contribute)
     for row in rows:
         for entry in contribute(row):
             table.count(entry, 1)

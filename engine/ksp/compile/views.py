@@ -1,24 +1,32 @@
 """The code of views: for each a function that gives what one row contributes, and the values on which it depends.
 
 What a view's expressions need of the pod is computed before the function, by name; the values under these names are the
-key by which the view's table is found again, for this pod and for every other that has the same values.
+key by which the view's table is found again, for this pod and for every other that has the same values. A second
+function says in which pods a new table has to look (`ksp.compile.searches`).
+
+A view over terms of running pods that holds them against the incoming pod, `t in p.requiredAntiAffinity where
+t.matches(pod)`, depends on which of the terms present match: their ids take the place of the condition, so that pods
+whose labels differ in what no term asks for share the table. If there are none, the view is empty.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from ksp.check.stages import free_bindings, walk
-from ksp.check.typed import Apply, Binding, Constant, Expr, Has, Join, Kind, Logic, Op, Read, Ref, View
-from ksp.check.types import BOOL, STRING
+from ksp.check.typed import Apply, Binding, Constant, Expr, Has, Join, Kind, Logic, Read, Ref, Rule, View
+from ksp.check.types import BOOL
 from ksp.compile import code
 from ksp.compile.emit import Chain, Emitter
-from ksp.compile.footprint import OF_PODS
+from ksp.compile.footprint import ViewReads, views_of
 from ksp.compile.inline import inline
-from ksp.compile.places import Column, Frame, Inner, Place
+from ksp.compile.node_parts import ANYTHING, EVERYTHING, parts_of, parts_read
+from ksp.compile.places import Column, Frame, Inner, Place, key_of
 from ksp.compile.possible import Possible, both
+from ksp.compile.searches import SearchCode
 from ksp.compile.tables import ViewPlan
 from ksp.compile.zeros import EMPTY_MAP
 from ksp.model.info import EMPTY_NODE, EMPTY_POD, affinity_term_matches
@@ -29,13 +37,41 @@ INDEXED = {
     "preferredAffinity": "preferred_affinity",
     "preferredAntiAffinity": "preferred_anti_affinity",
 }
+NONE = code.constant(None)
+
+Joins = list[tuple[Join, Expr | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """A list of terms of a row that is held against the incoming pod: `ids` names those that match it."""
+
+    variable: Binding
+    field: str
+    ids: str
+
+
+@dataclass(slots=True)
+class _Parts:
+    """A view with its functions put in: `conditions` are those that are left to be asked of a row."""
+
+    view: View
+    joins: Joins
+    conditions: list[Expr]
+    early: _Early
+    terms: _Terms | None = None
+
+    @property
+    def row(self) -> Binding:
+        return self.view.joins[0].variable
 
 
 class ViewCode:
     """Makes the code of the views of one rule, each when it is first read."""
 
-    def __init__(self, emitter: Emitter) -> None:
+    def __init__(self, emitter: Emitter, rule: Rule) -> None:
         self.emitter = emitter
+        self.rule = rule
 
     def __call__(self, binding: Binding, chain: Chain) -> str:
         assert binding.view is not None
@@ -58,104 +94,142 @@ class ViewCode:
         values by which the view is found: they are made in the frame of the pod."""
         joins = [(join, inline(join.range) if join.range is not None else None) for join in view.joins]
         conditions = list(_conjuncts(inline(view.where))) if view.where is not None else []
-        row = view.joins[0].variable
-        early = _Early(row, joins)
-        names = _first_namespace(conditions, row, early)
-        plan = self._plan(view, joins, conditions, by_namespace=names is not None)
-        plan_name = self.emitter.constant(plan, f"view_{view.name}")
+        parts = _Parts(view, joins, conditions, _Early(view.joins[0].variable, joins))
+        plan = self.emitter.constant(self._plan(parts), f"view_{view.name}")
         if view.relation == "feasible":
-            contribute, _ = self._contribute(view, joins, conditions, early, self.emitter.until(home, chain))
+            contribute, _ = self._contribute(parts, self.emitter.until(home, chain))
             home.lines.append(contribute)
-            return code.call("_tally", plan_name, code.name(contribute.name), code.name("feasible"))
+            return code.call("_tally", plan, code.name(contribute.name), code.name("feasible"))
         pod = self._frame("pod", chain)
         outer = self.emitter.until(pod, chain)
-        guard = self._guard(joins, conditions, early, outer)
-        contribute, frame = self._contribute(view, joins, conditions, early, outer)
-        values = [self.emitter.expr(names, outer)] if names is not None else []
-        pod.lines.append(contribute)
-        values = [*values, *self._captured(contribute, frame)]
-        certain = isinstance(guard, ast.Constant) and guard.value
-        made = code.tuple_of(values)
-        key = code.name(pod.assign(made if certain else ast.IfExp(guard, made, code.constant(None)), f"of_{view.name}"))
-        found = code.method(code.name("views"), "view", plan_name, key, code.name(contribute.name))
-        if certain:
+        parts.terms = self._held_against_pod(parts, pod)
+        guard = self._guard(parts, outer)
+        contribute, frame = self._contribute(parts, outer)
+        candidates = self._candidates(parts, outer)
+        pod.lines += [contribute, *candidates]
+        of: ast.expr = code.tuple_of(self._captured(contribute, frame))
+        if guard is not None:
+            of = ast.IfExp(guard, of, NONE)
+        key = code.name(pod.assign(of, f"of_{view.name}"))
+        names = [code.name(function.name) for function in (contribute, *candidates)]
+        found = code.method(code.name("views"), "view", plan, key, *names)
+        if guard is None:
             return found
-        return ast.IfExp(code.compare(key, ast.IsNot(), code.constant(None)), found, self._empty(view))
+        return ast.IfExp(code.compare(key, ast.IsNot(), NONE), found, self._empty(view))
 
     def _empty(self, view: View) -> ast.expr:
         if view.form == "first":
             return self.emitter.constant(EMPTY_NODE if view.relation == "nodes" else EMPTY_POD, "no_row")
         return self.emitter.constant(EMPTY_MAP, "nothing") if view.keys else code.constant(0)
 
-    def _plan(
-        self, view: View, joins: list[tuple[Join, Expr | None]], conditions: list[Expr], *, by_namespace: bool
-    ) -> ViewPlan:
-        lists = [range_ for _, range_ in joins if range_ is not None]
-        parts = [*lists, *conditions, *(inline(k) for k in view.keys), *([inline(view.amount)] if view.amount else [])]
-        reads = [part for expr in parts for part in walk(expr) if isinstance(part, Read | Has)]
-        objects = frozenset(read.field.name for read in reads if read.field.owner == "cluster")
-        objects |= {kind for expr in parts for part in walk(expr) if isinstance(part, Apply) for kind in part.row.reads}
-        nodes = any(read.field.owner == "Pod" and read.field.name == "node" for read in reads)
-        sums = any(read.field.owner == "Node" and read.field.name in OF_PODS for read in reads)
-        row = view.joins[0].variable
-        lists_of_row = [
-            r.field.name for r in lists if isinstance(r, Read) and isinstance(r.value, Ref) and r.value.binding is row
-        ]
-        indexed = (
-            next((INDEXED[name] for name in lists_of_row if name in INDEXED), "") if view.relation == "pods" else ""
-        )
+    # ---- what is known of it
+
+    def _plan(self, parts: _Parts) -> ViewPlan:
+        view = parts.view
+        lists = [range_ for _, range_ in parts.joins if range_ is not None]
+        keys = [inline(key) for key in view.keys]
+        expressions = [*lists, *parts.conditions, *keys, *([inline(view.amount)] if view.amount else [])]
+        reads = [part for expr in expressions for part in walk(expr)]
+        objects = {r.field.name for r in reads if isinstance(r, Read | Has) and r.field.owner == "cluster"}
+        objects |= {kind for part in reads if isinstance(part, Apply) for kind in part.row.reads}
+        listed = [INDEXED[name] for range_ in lists if (name := _list_of(range_, parts.row)) in INDEXED]
         return ViewPlan(
-            view.name, view.relation, view.form, len(view.keys), by_namespace, indexed, objects, nodes, sums
+            view.name,
+            view.relation,
+            view.form,
+            len(view.keys),
+            listed[0] if listed and view.relation == "pods" else "",
+            frozenset(objects),
+            _node_parts(self._reads[view.name]) if view.relation != "feasible" else frozenset(),
         )
+
+    @cached_property
+    def _reads(self) -> Mapping[str, ViewReads]:
+        return views_of(self.rule)
+
+    def _held_against_pod(self, parts: _Parts, pod: Frame) -> _Terms | None:
+        """If terms of a row are held against the incoming pod: the condition is answered by ids of terms instead."""
+        if parts.view.relation != "pods":
+            return None
+        lists = {join.variable: _list_of(range_, parts.row) for join, range_ in parts.joins[1:] if range_ is not None}
+        for condition in parts.conditions:
+            match condition:
+                case Apply(row=function, arguments=(Ref(binding=term), Ref(binding=held))):
+                    listed = INDEXED.get(lists.get(term, ""))
+                    if function.run is affinity_term_matches and key_of(held) == "pod" and listed is not None:
+                        asked = code.method(code.name("cluster"), "matching", code.constant(listed), code.name("pod"))
+                        parts.conditions.remove(condition)
+                        return _Terms(term, listed, pod.assign(asked, "matching"))
+        return None
+
+    # ---- where rows are looked for
+
+    def _candidates(self, parts: _Parts, chain: Chain) -> list[ast.FunctionDef]:
+        """A function that gives the pods that can contribute, if they can be told from others by an index."""
+        if parts.view.relation != "pods":
+            return []
+        frame = Frame(chain[-1], self.emitter.names)
+        if parts.terms is not None:
+            asked = [code.constant(parts.terms.field), code.name(parts.terms.ids)]
+            found: ast.expr = code.method(code.name("cluster"), "holders", *asked)
+        else:
+            search = SearchCode(self.emitter, parts.row, parts.early)
+            wanted = search.of_view(parts.joins, parts.conditions, (*chain, frame))
+            if wanted is None:
+                return []
+            found = code.method(code.name("cluster"), "pods_where", wanted)
+        frame.lines.append(code.return_(found))
+        return [code.function(self.emitter.names.fresh(f"{parts.view.name}_among"), [], frame.lines)]
 
     # ---- what a row contributes
 
-    def _contribute(
-        self, view: View, joins: list[tuple[Join, Expr | None]], conditions: list[Expr], early: _Early, chain: Chain
-    ) -> tuple[ast.FunctionDef, Frame]:
-        emitter = self.emitter
-        row = view.joins[0].variable
+    def _contribute(self, parts: _Parts, chain: Chain) -> tuple[ast.FunctionDef, Frame]:
+        emitter, view, row = self.emitter, parts.view, parts.row
         frame = Frame(chain[-1], emitter.names)
         frame.names[row] = emitter.names.fresh(row.name)
         inside: Chain = (*chain, frame)
-        waiting = list(conditions)
-        tests = [emitter.expr(c, inside) for c in _ready(waiting, {row}, early)]
+        waiting = list(parts.conditions)
+        tests = [emitter.expr(c, inside) for c in _ready(waiting, {row})]
         if tests:
             refuse = code.if_(code.not_(_and(tests)), [code.return_(code.tuple_of([]))])
             frame.lines.append(refuse)
         if view.form == "first":
             frame.lines.append(code.return_(code.tuple_of([code.tuple_of([])])))
         else:
-            frame.lines.append(code.return_(self._entries(view, joins[1:], waiting, early, inside)))
+            frame.lines.append(code.return_(self._entries(parts, waiting, inside)))
         name = emitter.names.fresh(f"{view.name}_of")
         return code.function(name, [frame.names[row]], frame.lines), frame
 
-    def _entries(
-        self, view: View, joins: list[tuple[Join, Expr | None]], waiting: list[Expr], early: _Early, inside: Chain
-    ) -> ast.expr:
+    def _entries(self, parts: _Parts, waiting: list[Expr], inside: Chain) -> ast.expr:
         loops: list[_Loop] = []
-        bound = {view.joins[0].variable}
-        for join, range_ in joins:
+        bound = {parts.row}
+        for join, range_ in parts.joins[1:]:
             assert range_ is not None
             body = Inner(inside[-1], self.emitter.names)
             column, within = self.emitter.enter((join.variable,), range_, body, inside)
             bound.add(join.variable)
-            tests = [self.emitter.expr(c, within) for c in _ready(waiting, bound, early)]
+            tests = [self.emitter.expr(c, within) for c in _ready(waiting, bound)]
             loops.append(_Loop(join.variable, range_, column, body, inside, tests))
             inside = within
-        entry = self._entry(view, inside)
+        entry = self._entry(parts.view, inside)
         made: list[ast.comprehension] = []
         for loop in reversed(loops):
-            made = [*self._clauses(loop), *made]
+            loop.used = code.read_in([entry, *loop.tests, *loop.body.clauses, *made])
+            made = [*self._clauses(loop, parts), *made]
         return ast.ListComp(entry, made) if made else code.tuple_of([entry])
 
-    def _clauses(self, loop: _Loop) -> list[ast.comprehension]:
-        names = [loop.body.names[loop.variable]]
-        values = self.emitter.run(loop.range, (loop.variable,), names, loop.column, loop.outer, ordered=False)
-        columns = loop.column.columns if loop.column is not None else []
-        parts = [code.clause([*names, *columns], values), *loop.body.clauses]
-        parts[-1].ifs.extend(loop.tests)
-        return parts
+    def _clauses(self, loop: _Loop, parts: _Parts) -> list[ast.comprehension]:
+        names: Sequence[str] = [loop.body.names[loop.variable]]
+        if parts.terms is not None and parts.terms.variable is loop.variable:
+            asked = (code.constant(parts.terms.field), code.name(loop.outer[-1].names[parts.row]))
+            values: ast.expr = code.method(code.name("cluster"), "among", *asked, code.name(parts.terms.ids))
+        else:
+            names, values = self.emitter.bring(
+                loop.range, (loop.variable,), names, loop.column, loop.outer, loop.used, ordered=False
+            )
+        made = [code.clause(names, values), *loop.body.clauses]
+        made[-1].ifs.extend(loop.tests)
+        return made
 
     def _entry(self, view: View, chain: Chain) -> ast.expr:
         keys = code.tuple_of([self.emitter.expr(inline(key), chain) for key in view.keys])
@@ -165,48 +239,38 @@ class ViewCode:
 
     # ---- what it depends on
 
-    def _guard(
-        self, joins: list[tuple[Join, Expr | None]], conditions: list[Expr], early: _Early, chain: Chain
-    ) -> ast.expr:
-        """Whether any row can contribute, as far as the pod tells."""
-        possible = Possible(early)
-        if not conditions:
-            guard: Expr | None = None
-        else:
+    def _guard(self, parts: _Parts, chain: Chain) -> ast.expr | None:
+        """Whether any row can contribute, as far as the pod tells; None if that is not known."""
+        possible = Possible(parts.early)
+        conditions = parts.conditions
+        guard: Expr | None = None
+        if conditions:
             guard = both(conditions[0], [possible.may_be(condition, value=True) for condition in conditions])
-        for join, range_ in reversed(joins[1:]):
-            if range_ is not None and early(range_):
+        for join, range_ in reversed(parts.joins[1:]):
+            if range_ is not None and parts.early(range_):
                 body = guard if guard is not None else _true(range_)
                 guard = possible.exists_over(range_, join.variable, body)
-        return code.constant(value=True) if guard is None else self.emitter.expr(guard, chain)
+        ids: list[ast.expr] = [code.name(parts.terms.ids)] if parts.terms is not None else []
+        certain = guard is None or (isinstance(guard, Constant) and bool(guard.value))
+        tests = ids if guard is None or certain else [*ids, self.emitter.expr(guard, chain)]
+        return _and(tests) if tests else None
 
     def _captured(self, function: ast.FunctionDef, frame: Frame) -> list[ast.expr]:
         """The names of the pod's frame and of the parameters' that the function reads."""
         outer = {name for place in (frame.parent.lineage() if frame.parent else ()) for name in _values(place)}
-        read = sorted(
-            {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} & outer
-        )
+        read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} & outer
         captured: list[ast.expr] = []
-        for name in read:
-            if name == "pod" and self._only_matched(function):
-                captured += [code.attribute(code.name("pod"), part) for part in ("namespace", "labels")]
-            elif name == "pod" or name in self.emitter.with_objects:
+        for name in sorted(read):
+            if name == "pod" or name in self.emitter.with_objects:
                 captured.append(code.call("_identity", code.name(name)))
             elif name not in ("cluster", "trace") and name not in self.emitter.live:
                 captured.append(code.name(name))
         return captured
 
-    def _only_matched(self, function: ast.FunctionDef) -> bool:
-        """The pod is only held against terms, which read its namespace and labels."""
-        matches = self.emitter.constant(affinity_term_matches, affinity_term_matches.__name__).id
-        calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
-        held = {id(call.args[1]) for call in calls if isinstance(call.func, ast.Name) and call.func.id == matches}
-        return all(id(n) in held for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == "pod")
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Loop:
-    """One `x in LIST` of a view on its way to a clause."""
+    """One `x in LIST` of a view on its way to a clause. `used` are the names that it and what is within it read."""
 
     variable: Binding
     range: Expr
@@ -214,6 +278,7 @@ class _Loop:
     body: Inner
     outer: Chain
     tests: list[ast.expr]
+    used: set[str] = field(default_factory=set)
 
 
 def _values(place: Place) -> Iterable[str]:
@@ -249,24 +314,30 @@ def _conjuncts(expr: Expr) -> Iterable[Expr]:
         yield expr
 
 
-def _ready(waiting: list[Expr], bound: set[Binding], early: _Early) -> list[Expr]:
+def _ready(waiting: list[Expr], bound: set[Binding]) -> list[Expr]:
     """The conditions of which all rows and elements are bound; they wait no longer."""
     ready = [c for c in waiting if all(b in bound for b in free_bindings(c) if b.kind is Kind.ROW)]
     waiting[:] = [c for c in waiting if c not in ready]
     return ready
 
 
-def _first_namespace(conditions: list[Expr], row: Binding, early: _Early) -> Expr | None:
-    """E of a condition `p.namespace == E`, E not depending on the row."""
-    for condition in conditions:
-        if isinstance(condition, Op) and condition.operator == "==" and condition.operands[0].type == STRING:
-            for mine, other in (condition.operands, condition.operands[::-1]):
-                match mine:
-                    case Read(value=Ref(binding=binding), field=field) if binding is row and field.name == "namespace":
-                        if early(other) and field.owner == "Pod" and _no_element(other):
-                            return other
-    return None
+def _list_of(range_: Expr, row: Binding) -> str:
+    """The name of the row's own list that this is, "" if it is another."""
+    match range_:
+        case Read(value=Ref(binding=binding), field=field) if binding is row:
+            return field.name
+    return ""
 
 
-def _no_element(expr: Expr) -> bool:
-    return not any(b.kind is Kind.ROW for b in free_bindings(expr))
+def _node_parts(reads: ViewReads) -> frozenset[str]:
+    """The parts of nodes that a view's rows are read for: their own, or those of the nodes that pods run on. A node
+    keeps its name, and the pods of one that comes or goes come and go themselves."""
+    if reads.relation != "pods":
+        return parts_read(reads.rows) | {ANYTHING}
+    found: set[str] = set()
+    for path in reads.rows:
+        if path in ("*", "node"):
+            found |= EVERYTHING
+        elif path.startswith("node."):
+            found |= parts_of(path.removeprefix("node."))
+    return frozenset(found - {"name", ANYTHING})

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from tests.unit.compile.compiling import Asked
 from tests.unit.core.scheduling import cluster, info, node
 
+from ksp.compile.table import LOG
 from ksp.compile.tables import FIXED, Table, Tables, ViewPlan
 from ksp.core.state import ClusterState
+from ksp.core.what_if import WhatIf
 from ksp.model.apps import Service
 from ksp.model.decode import convert
-from ksp.model.info import PodInfo
+from ksp.model.info import NodeInfo, PodInfo
 
 WEB = {"app": "web"}
 COUNT = """predicate P {
@@ -23,7 +26,7 @@ COUNT = """predicate P {
 
 def table(form: str = "count", depth: int = 1) -> Table:
     """One whose rows are lists of entries."""
-    return Table(ViewPlan("w", "pods", form, depth, False, "", frozenset(), False), lambda row: row, None)
+    return Table(ViewPlan("w", "pods", form, depth), lambda row: row)
 
 
 def test_an_entry_is_there_as_long_as_a_row_counts_to_it() -> None:
@@ -138,6 +141,18 @@ def test_objects_that_go_and_come_again_are_seen(named: str) -> None:
     assert steps.says()["a"] == ("2",)
 
 
+def test_what_a_row_contributes_changes_with_the_objects_that_it_names() -> None:
+    where = "where p.name in cluster.services[p.namespace]"
+    steps = Steps(f'predicate P {{ view w = count p in cluster.pods {where} deny "${{w}}" when node.podCount >= 0 }}')
+    for name in "st":
+        steps.state.add_pod(info(name), "a")
+    assert steps.says()["a"] == ("0",)
+    service(steps.state)
+    assert steps.says()["a"] == ("1",)
+    steps.state.remove_object("services", "default", "s")
+    assert steps.says()["a"] == ("0",)
+
+
 def test_who_falls_behind_the_journal_starts_again() -> None:
     state = ClusterState(journal_capacity=2)
     state.set_node(node("a"))
@@ -159,7 +174,7 @@ def test_a_delta_looks_at_what_changed_only() -> None:
         return [()]
 
     tables = Tables(state)
-    plan = ViewPlan("w", "pods", "count", 0, False, "", frozenset(), False)
+    plan = ViewPlan("w", "pods", "count", 0)
     assert tables.view(plan, (), contribute) == 5
     seen.clear()
     state.remove_pod("p3")
@@ -168,10 +183,231 @@ def test_a_delta_looks_at_what_changed_only() -> None:
     assert [pod.name for pod in seen] == ["new"]
 
 
+# ---- what changed
+
+
+class Followed:
+    """A view over the pods of three nodes by their label `app`, which follows its state."""
+
+    def __init__(self, form: str = "count", journal: int = 100) -> None:
+        self.state = ClusterState(journal_capacity=journal)
+        for name in "abc":
+            self.state.set_node(node(name))
+        self.asked: list[str] = []
+        plan = ViewPlan("w", "pods", form, 0 if form == "first" else 1, node_parts=frozenset({"labels"}))
+        self.table = Table(plan, self.contribute, lambda: self.state.pods)
+        self.table.follow(self.state)
+
+    def contribute(self, pod: PodInfo) -> list[Any]:
+        self.asked.append(pod.name)
+        app = pod.labels.get("app")
+        if self.table.plan.form == "first":
+            return [()] if app else []
+        keys = (app or pod.node.labels.get("app", "?"),)
+        return [(keys, 5)] if self.table.plan.form == "sum" else [keys]
+
+    def add(self, name: str, app: str = "", on: str = "a") -> None:
+        self.state.add_pod(info(name, labels={"app": app} if app else {}), on)
+
+    def changed(self, *, presence: bool = False) -> list[tuple[Any, ...]] | None:
+        """The keys that are other than when this was last asked."""
+        since = self.table.version
+        self.table.follow(self.state)
+        return self.table.changed(since, presence=presence)
+
+    def first(self) -> str:
+        self.table.follow(self.state)
+        name: str = self.table.first(self.state).name
+        return name
+
+
+@pytest.mark.parametrize("form", ["count", "sum"])
+def test_a_table_tells_which_keys_changed(form: str) -> None:
+    view = Followed(form)
+    view.add("p", "web")
+    view.add("q", "db")
+    assert view.changed() == [("web",), ("db",)]
+    assert view.changed() == []
+    view.state.update_pod(info("q", labels={"app": "web"}))
+    assert view.changed() == [("web",), ("db",)]
+
+
+def test_it_tells_which_entries_came_and_went() -> None:
+    view = Followed()
+    view.add("p", "web")
+    assert view.changed(presence=True) == [("web",)]
+    view.add("q", "web")
+    view.add("r", "db")
+    assert view.changed(presence=True) == [("db",)]
+    view.state.remove_pod("p")
+    assert view.changed(presence=True) == []
+    view.state.remove_pod("q")
+    assert view.changed(presence=True) == [("web",)]
+
+
+def test_a_row_that_counts_to_what_it_counted_to_changes_nothing() -> None:
+    view = Followed()
+    view.add("p", "web")
+    view.table.follow(view.state)
+    version = view.table.version
+    view.state.update_pod(info("p", labels={"app": "web", "more": "x"}))
+    view.table.follow(view.state)
+    assert view.asked == ["p", "p"]
+    assert view.table.version == version
+
+
+def test_the_map_is_the_same_as_long_as_the_table_lives() -> None:
+    view = Followed(journal=2)
+    found = view.table.value()
+    for i in range(5):
+        view.add(f"p{i}", "web")
+    view.state.remove_pod("p0")
+    view.table.follow(view.state)
+    assert view.table.value() is found
+    assert found == {"web": 4}
+
+
+def test_rows_that_left_unseen_are_no_longer_counted() -> None:
+    view = Followed(journal=2)
+    view.add("p", "web")
+    view.table.follow(view.state)
+    view.state.remove_pod("p")
+    for name in "abc":
+        view.state.set_node(node(name, labels={"x": "y"}))
+    assert view.changed() == [("web",)]
+    assert view.table.value() == {}
+
+
+def test_changes_long_past_are_not_known() -> None:
+    view = Followed()
+    for i in range(2 * LOG + 2):
+        view.state.add_pod(info("p", labels={"app": str(i)}), "a")
+        view.table.follow(view.state)
+        view.state.remove_pod("p")
+    view.table.follow(view.state)
+    assert view.table.changed(0) is None
+    assert view.table.changed(view.table.version - 1) == [(str(2 * LOG + 1),)]
+
+
+def test_only_changes_of_what_is_read_of_nodes_are_looked_at() -> None:
+    view = Followed()
+    view.add("p")
+    assert view.changed() == [("?",)]
+    view.state.set_node(node("a", cpu="8"))
+    view.state.set_object("services", "default", "s", convert(Service, {}))
+    assert view.changed() == []
+    assert view.asked == ["p"]
+    view.state.set_node(node("a", labels={"app": "web"}))
+    assert view.changed() == [("web",), ("?",)]
+
+
+def test_the_first_row_is_another_when_pods_or_the_order_of_nodes_change() -> None:
+    view = Followed("first")
+    view.add("p", "web", on="b")
+    assert view.changed() is None
+    assert view.first() == "p"
+    view.add("q", "web", on="a")
+    assert view.first() == "q"
+    view.state.set_node(node("a", zone="z"))  # now it comes after the first one of no zone
+    assert view.changed() is None
+    assert view.first() == "p"
+    assert view.changed() == []
+    view.add("r", on="a")
+    assert view.changed() == []
+
+
+def test_the_first_row_is_another_when_a_node_without_rows_goes() -> None:
+    view = Followed("first")
+    view.state.set_node(node("b", zone="z"))
+    view.add("p", "web", on="b")
+    view.add("q", "web", on="c")
+    assert [each.name for each in view.state.node_list()] == ["a", "b", "c"]
+    assert view.first() == "p"
+    view.state.remove_node("a")
+    assert [each.name for each in view.state.node_list()] == ["c", "b"]
+    assert view.changed() is None
+    assert view.first() == "q"
+
+
+def test_the_first_row_is_read_anew_when_it_changes() -> None:
+    view = Followed("first")
+    view.add("p", "web")
+    view.table.follow(view.state)
+    view.state.update_pod(info("p", labels={"app": "db"}))
+    assert view.changed() is None
+    assert view.table.first(view.state).labels == {"app": "db"}
+
+
+def test_what_if_a_pod_were_not_there_leaves_the_first_row_where_it_was() -> None:
+    view = Followed("first")
+    for name in "pqr":
+        view.add(name, "web")
+    assert view.first() == "p"
+    with WhatIf(view.state) as trial:
+        trial.remove("p")
+        assert view.first() == "q"
+        trial.restore("p")
+        assert view.first() == "p"
+        trial.remove("p")
+        trial.remove("q")
+        assert view.first() == "r"
+    assert view.first() == "p"
+
+
+def test_tables_say_from_which_tables_views_were_taken() -> None:
+    tables = Tables(cluster(node("a")))
+    plans = [ViewPlan(name, "nodes", "count", 0) for name in "vw"]
+    tables.view(plans[0], (), lambda _: [()])
+    used: list[Table] = []
+    tables.used = used
+    for plan in plans:
+        assert tables.view(plan, (), lambda _: [()]) == 1
+    assert [table.plan for table in used] == plans
+
+
+def test_functions_that_are_given_later_see_the_objects_of_today() -> None:
+    """A table that follows by itself reads objects by the function that it has; the next one may lead to others."""
+    state = cluster(node("a"))
+    tables = Tables(state)
+    used: list[Table] = []
+    tables.used = used
+    plan = ViewPlan("w", "nodes", "count", 1, objects=frozenset({"services"}))
+
+    def ask(*names: str) -> Any:
+        return tables.view(plan, (), lambda _: [(name,) for name in names])
+
+    assert ask("s") == {"s": 1}
+    state.set_object("services", "default", "s", convert(Service, {}))
+    used[0].follow(state)
+    assert ask("t") == {"t": 1}
+
+
+def test_objects_are_not_read_again_as_long_as_none_changes() -> None:
+    state = cluster(node("a"))
+    tables = Tables(state)
+    asked: list[str] = []
+
+    def ask() -> None:
+        def contribute(row: NodeInfo) -> list[tuple[()]]:
+            asked.append(row.name)
+            return [()]
+
+        assert tables.view(plan, (), contribute) == 1
+
+    plan = ViewPlan("w", "nodes", "count", 0, objects=frozenset({"services"}))
+    ask()
+    ask()
+    assert asked == ["a"]
+    service(state)
+    ask()
+    ask()
+    assert asked == ["a", "a"]
+
+
 def made_by(most: int, asked: Iterable[int]) -> list[int]:
     """The values for which a table over two nodes is made, of those that are asked for one after another."""
     tables = Tables(cluster(node("a"), node("b")), most)
-    plan = ViewPlan("w", "nodes", "count", 0, False, "", frozenset(), False)
+    plan = ViewPlan("w", "nodes", "count", 0)
     made: dict[int, int] = {}
     for i, value in enumerate(asked):
 
@@ -200,6 +436,6 @@ def test_a_table_that_is_too_large_is_made_each_time() -> None:
 )
 def test_values_that_python_takes_for_equal_have_tables_of_their_own(one: object, other: object) -> None:
     tables = Tables(cluster(node("a")))
-    plan = ViewPlan("w", "nodes", "sum", 0, False, "", frozenset(), False)
+    plan = ViewPlan("w", "nodes", "sum", 0)
     assert tables.view(plan, (one,), lambda _: [((), 1)]) == 1
     assert tables.view(plan, (other,), lambda _: [((), 2)]) == 2
