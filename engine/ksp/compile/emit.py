@@ -12,6 +12,7 @@ import ast
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from ksp.check.schema import struct_names
 from ksp.check.typed import (
@@ -365,9 +366,9 @@ class Emitter:
         early, inside = self.enter(expr.variables, expr.range, inner, chain)
         names = [inner.names[v] for v in expr.variables]
         body = self.expr(expr.body, inside)
-        values = self.run(expr.range, expr.variables, names, early, chain, ordered=ordered)
-        columns = early.columns if early is not None else []
-        return [code.clause([*names, *columns], values), *inner.clauses], body, names
+        used = code.read_in([body, *inner.clauses]) | ({*names} if expr.kind == "filter" else set())
+        brought, values = self.bring(expr.range, expr.variables, names, early, chain, used, ordered=ordered)
+        return [code.clause(brought, values), *inner.clauses], body, names
 
     def enter(
         self, variables: Sequence[Binding], range_: Expr, body: Place, chain: Chain
@@ -405,35 +406,45 @@ class Emitter:
         ordered: bool,
     ) -> ast.expr:  # fmt: skip
         """What the loop runs over: the elements, or tuples of them and of what was computed early for each."""
+        return self.bring(range_, variables, names, early, chain, None, ordered=ordered)[1]
+
+    def bring(
+        self, range_: Expr, variables: Sequence[Binding], names: Sequence[str], early: Column | None, chain: Chain,
+        used: AbstractSet[str] | None, *, ordered: bool,
+    ) -> tuple[Sequence[str], ast.expr]:  # fmt: skip
+        """What the loop runs over, and the names that it gives to that: of what comes with an element only what is
+        used, if that is known."""
         if early is None or early.parent is None:
-            return self._elements(range_, len(variables), chain, ordered=ordered)
+            return names, self._elements(range_, len(variables), chain, ordered=ordered)
         if early.outer is None:
             home = early.parent
+            brought: Sequence[str] = names
             values = self._elements(range_, len(variables), self.until(home, chain), ordered=ordered)
-            if not early.own:
-                if isinstance(values, ast.Name):
-                    return values
-                return code.name(home.assign(code.call("tuple", values) if len(variables) == 2 else values, "range_"))
+            if not early.own and not isinstance(values, ast.Name):
+                made = code.call("tuple", values) if len(variables) == 2 else values
+                values = code.name(home.assign(made, "range_"))
         else:
-            values = self.run(range_, variables, names, early.outer, chain, ordered=ordered)
-            if not early.own:
-                return values
-        return self._with_own(early, variables, names, values)
+            further = None if used is None else used | code.read_in(early.clauses)
+            brought, values = self.bring(range_, variables, names, early.outer, chain, further, ordered=ordered)
+        return self._with_own(early, variables, brought, values, used) if early.own else (brought, values)
 
     def _with_own(
-        self, early: Column, variables: Sequence[Binding], names: Sequence[str], values: ast.expr
-    ) -> ast.expr:
+        self, early: Column, variables: Sequence[Binding], brought: Sequence[str], values: ast.expr,
+        used: AbstractSet[str] | None,
+    ) -> tuple[Sequence[str], ast.expr]:  # fmt: skip
         """The elements with what the column computes for each."""
         assert early.parent is not None
-        brought = [*names, *(early.outer.columns if early.outer is not None else ())]
-        rows = ast.ListComp(
-            code.tuple_of([code.name(n) for n in (*brought, *early.own)]),
-            [code.clause(brought, values), *early.clauses],
-        )
-        name = early.parent.assign(code.call("tuple", rows), f"each_{names[-1]}")
-        if any(holds_objects(v.type) for v in variables) or self.with_objects & {*early.columns}:
+        kept = [n for n in (*brought, *early.own) if used is None or n in used] or [*brought[:1]]
+        items = [code.name(n) for n in kept]
+        each = code.tuple_of(items) if len(items) > 1 else items[0]
+        rows = ast.ListComp(each, [code.clause(brought, values), *early.clauses])
+        assert early.body is not None
+        objects = {early.body.names[v] for v in variables if holds_objects(v.type)} | self.with_objects
+        hint = early.body.names[variables[-1]]
+        name = early.parent.assign(code.call("tuple", rows), f"each_{hint}")
+        if objects & {*kept}:
             self.with_objects.add(name)
-        return code.name(name)
+        return kept, code.name(name)
 
     def _elements(self, range_: Expr, variables: int, chain: Chain, *, ordered: bool) -> ast.expr:
         values = self.expr(range_, chain)

@@ -3,71 +3,52 @@
 Reads are gathered from the rule with its functions put in: fields of the pod, parts of a node (of labels, allocatable
 and such maps the entry, where its key is constant; the node may be one of the feasible ones that the rule goes
 through), views with what their rows are read for, other objects by kind.
-From the reads follow the events; from how a `deny` compares them, in the plain cases, the direction that can help: a
-node's sums over its pods are compared with a limit from above, so that only a pod that leaves, or asks for less, can
-help.
+From the reads follow the events (`ksp.compile.events`); from how a `deny` compares them, in the plain cases, the
+direction that can help (`ksp.compile.direction`): a node's sums over its pods are compared with a limit from above, so
+that only a pod that leaves, or asks for less, can help.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ksp.check.parts import expressions, statement_expressions
+from ksp.check.parts import expressions
 from ksp.check.schema import NODE
 from ksp.check.stages import children
 from ksp.check.typed import (
     Apply,
     At,
     Binding,
-    Collect,
-    Comprehend,
     Constant,
-    Deny,
     Expr,
-    Fail,
-    For,
     Has,
     In,
     Kind,
     LetIn,
-    Logic,
     NodeScore,
-    Op,
     Read,
     Ref,
     Rule,
-    Statement,
-    Stop,
     View,
 )
 from ksp.check.types import Map, Struct
+from ksp.compile.direction import Helps, helps
+from ksp.compile.events import (
+    EVERYTHING,
+    NODE_ADD,
+    NODE_DELETE,
+    NODE_LABEL,
+    OBJECT_EVENTS,
+    ORDERED,
+    ROWS_LESS,
+    ROWS_MORE,
+    head,
+    of_node_part,
+    of_row_part,
+)
 from ksp.compile.fields import FieldReads, field_reads
 from ksp.compile.inline import inline
-
-# Parts of a node that are sums over its pods: they change when a pod comes or leaves.
-OF_PODS = frozenset({"requested", "nonzeroRequested", "podCount", "hostPorts"})
-
-# kube-scheduler's names of events, by what of a node they change; all other changes are NODE_UPDATE.
-NODE_EVENTS = {
-    "labels": "NodeLabel", "metadata.labels": "NodeLabel", "spec.taints": "NodeTaint",
-    "spec.unschedulable": "NodeTaint", "allocatable": "NodeAllocatable", "status.allocatable": "NodeAllocatable",
-}  # fmt: skip
-NEVER_CHANGE = frozenset({"name", "uid", "metadata.name", "metadata.uid"})
-OBJECT_EVENTS = {
-    "services": "Service", "replicationControllers": "ReplicationController", "replicaSets": "ReplicaSet",
-    "statefulSets": "StatefulSet", "persistentVolumeClaims": "PersistentVolumeClaim",
-    "persistentVolumes": "PersistentVolume", "storageClasses": "StorageClass", "csiNodes": "CSINode",
-}  # fmt: skip
-POD_ADD = "AssignedPodAdd"
-POD_UPDATE = "AssignedPodUpdate"
-POD_DELETE = "AssignedPodDelete"
-POD_STATUS = "AssignedPodStatus"
-NODE_ADD = "NodeAdd"
-NODE_UPDATE = "NodeUpdate"
-NODE_DELETE = "NodeDelete"
-LESS = frozenset({POD_DELETE, POD_UPDATE})  # what can make a count of pods, or a sum over them, smaller
-ALL_OF_PODS = LESS | {POD_ADD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +86,30 @@ class _Reads:
 
 def footprint_of(rule: Rule) -> Footprint:
     """The footprint of a checked rule."""
-    reads = _Reads()
-    for expr in expressions(rule):
-        _gather(inline(expr), reads)
+    reads = _reads_of(rule)
     views = tuple(_view_reads(view, reads) for view in reads.views.values())
     events = _events(rule, reads, views)
     pod, node, objects = (tuple(sorted(parts)) for parts in (reads.pod, reads.node, reads.objects))
     return Footprint(pod, node, objects, views, events, field_reads(rule))
 
 
+def views_of(rule: Rule) -> Mapping[str, ViewReads]:
+    """What the rule reads of the rows of its views, by the views' names."""
+    reads = _reads_of(rule)
+    return {name: _view_reads(view, reads) for name, view in reads.views.items()}
+
+
 # ---- reads
 
 # What functions read of a pod or node that they are given as a whole.
 GIVEN_WHOLE = {"Pod": ("labels", "namespace"), "Node": ("labels", "name")}
-EVERYTHING = "*"
+
+
+def _reads_of(rule: Rule) -> _Reads:
+    reads = _Reads()
+    for expr in expressions(rule):
+        _gather(inline(expr), reads)
+    return reads
 
 
 def _gather(expr: Expr, reads: _Reads) -> None:
@@ -222,7 +213,7 @@ def _note_of(root: Binding, path: str, reads: _Reads) -> None:
     elif root.name == "node":
         reads.node.add(path)
     elif root.name == "cluster":
-        reads.objects.add(_head(path).split(".", maxsplit=1)[0])
+        reads.objects.add(head(path).split(".", maxsplit=1)[0])
 
 
 def _view_reads(view: View, reads: _Reads) -> ViewReads:
@@ -239,11 +230,13 @@ def _view_reads(view: View, reads: _Reads) -> ViewReads:
 
 
 def _events(rule: Rule, reads: _Reads, views: Iterable[ViewReads]) -> frozenset[str]:
-    """The cluster events after which a pod that the rule denied may be admitted. A new node always may."""
+    """The cluster events after which a pod that the rule denied may be admitted. A new node always may. A priority
+    denies nobody."""
+    if rule.kind != "predicate":
+        return frozenset()
     events = {NODE_ADD}
     for part in reads.node:
-        head = _head(part)
-        events |= LESS if head in OF_PODS and _only_less_helps(rule, head) else _node_events(part)
+        events |= _in_direction(rule, head(part), *ORDERED[head(part)]) if head(part) in ORDERED else of_node_part(part)
     for kind in reads.objects:
         name = OBJECT_EVENTS[kind]
         events |= {f"{name}Add", f"{name}Update", f"{name}Delete"}
@@ -252,105 +245,23 @@ def _events(rule: Rule, reads: _Reads, views: Iterable[ViewReads]) -> frozenset[
     return frozenset(events)
 
 
-def _head(part: str) -> str:
-    """The part without the key of an entry."""
-    return part.split("[", maxsplit=1)[0]
+def _in_direction(rule: Rule, name: str, more: frozenset[str], less: frozenset[str]) -> frozenset[str]:
+    """Of the events that make more, or less, of what the rule calls so: those that can help."""
+    match helps(rule, name):
+        case Helps.NOTHING:
+            return frozenset()
+        case Helps.LESS:
+            return less
+        case Helps.MORE:
+            return more
+        case Helps.EITHER:
+            return more | less
 
 
-def _node_events(part: str) -> set[str]:
-    """After which a part of a node can be another."""
-    head = _head(part)
-    if head == EVERYTHING:
-        return {NODE_UPDATE, *NODE_EVENTS.values(), *ALL_OF_PODS}
-    if head in OF_PODS:
-        return {*ALL_OF_PODS}
-    if head in NEVER_CHANGE:
-        return set()
-    if head in NODE_EVENTS:
-        return {NODE_EVENTS[head]}
-    return {NODE_UPDATE} | {event for inner, event in NODE_EVENTS.items() if inner.startswith(f"{head}.")}
-
-
-def _view_events(found: ViewReads, view: View, rule: Rule) -> set[str]:
-    """A view over nodes changes with the parts that it reads of them, and when one goes; one over pods when pods come,
-    go or change, and with what it reads of their nodes."""
-    order = {NODE_DELETE, NODE_EVENTS["labels"]} if found.ordered else set()
-    if found.relation == "nodes":
-        return order | {NODE_DELETE}.union(*(_node_events(part) for part in found.rows))
-    only_less = view.form == "count" and _only_less_helps(rule, found.name)
-    events = order | (LESS if only_less else ALL_OF_PODS)
-    for part in found.rows:
-        if part in ("status", EVERYTHING) or part.startswith("status."):
-            events.add(POD_STATUS)
-        if part in ("node", EVERYTHING):
-            events |= _node_events(EVERYTHING)
-        elif part.startswith("node."):
-            events |= _node_events(part.removeprefix("node."))
-    return events
-
-
-def _only_less_helps(rule: Rule, name: str) -> bool:
-    """Every condition of the rule that can deny grows with what is called so: less of it can help, more cannot."""
-    conditions = list(_conditions((*rule.before, *rule.body)))
-    directions = {_direction(inline(c), name) for c, _ in conditions}
-    return directions <= {0, 1} and all(not stops or _direction(inline(c), name) == 0 for c, stops in conditions)
-
-
-def _conditions(statements: Iterable[Statement]) -> Iterator[tuple[Expr, bool]]:
-    for statement in statements:
-        match statement:
-            case Deny(condition=condition) | Fail(condition=condition):
-                yield condition, False
-            case Stop(condition=condition):
-                yield condition, True
-            case For(body=body, range=range_):
-                yield range_, True
-                yield from _conditions(body)
-            case Collect(body=body):
-                yield from _conditions(body)
-            case _:
-                for expr in statement_expressions(statement):
-                    yield expr, True
-
-
-UNKNOWN = 2
-
-
-def _direction(expr: Expr, name: str) -> int:
-    """How the value moves when what is called so grows: 0 not at all, 1 up, -1 down, 2 unknown. True is above false."""
-    match expr:
-        case Constant():
-            return 0
-        case Ref(binding=binding):
-            return 1 if binding.kind is Kind.VIEW and binding.name == name else 0
-        case Read(field=field_, value=Ref(binding=binding)) if binding.kind is Kind.ROOT:
-            return 1 if field_.name == name and binding.name == "node" else 0
-        case At(value=value, key=key) if isinstance(value.type, Map):
-            return _direction(value, name) if _direction(key, name) == 0 else UNKNOWN
-        case Op(operator="!" | "neg", operands=(inner,)):
-            return _flip(_direction(inner, name))
-        case Op(operator="+", operands=(a, b)) | Op(operator=">" | ">=", operands=(a, b)) as op:
-            other = _direction(b, name)
-            return _joined([_direction(a, name), other if op.operator == "+" else _flip(other)])
-        case Op(operator="-" | "<" | "<=", operands=(a, b)) as op:
-            first, second = _direction(a, name), _direction(b, name)
-            return _joined([first, _flip(second)] if op.operator == "-" else [_flip(first), second])
-        case Logic(items=items):
-            return _joined([_direction(item, name) for item in items])
-        case Comprehend(kind="all" | "exists" as kind, variables=(_,), range=range_, body=body):
-            moved = _direction(range_, name)  # of elements or keys: there are more, each is what it was
-            return _joined([moved if kind == "exists" else _flip(moved), _direction(body, name)])
-        case LetIn(binding=binding, value=value, body=body):
-            return _direction(body, name) if _direction(value, name) == 0 else UNKNOWN
-        case Apply(row=row, arguments=(inner,)) if row.name in ("size", "keys"):
-            return _direction(inner, name)
-    return 0 if all(_direction(child, name) == 0 for child in children(expr)) else UNKNOWN
-
-
-def _flip(direction: int) -> int:
-    return direction if direction == UNKNOWN else -direction
-
-
-def _joined(directions: Iterable[int]) -> int:
-    moved = {d for d in directions if d != 0}
-    return 0 if not moved else moved.pop() if len(moved) == 1 else UNKNOWN
+def _view_events(found: ViewReads, view: View, rule: Rule) -> frozenset[str]:
+    """A view changes when rows come and go, and with what it reads of them. Of a count it can be said which helps."""
+    more, less = ROWS_MORE[found.relation], ROWS_LESS[found.relation]
+    of_part = of_node_part if found.relation == "nodes" else of_row_part
+    rows = _in_direction(rule, found.name, more, less) if view.form == "count" else more | less
+    order = {NODE_DELETE, NODE_LABEL} if found.ordered else frozenset()
+    return rows.union(order, *(of_part(part) for part in found.rows))

@@ -23,6 +23,7 @@ from ksp.check.typed import (
 )
 from ksp.check.types import INT, List
 from ksp.compile import code
+from ksp.compile.columns.generate import ColumnCode
 from ksp.compile.emit import Chain
 from ksp.compile.inline import inline, replaced
 from ksp.compile.places import Block, Branch, Frame, key_of
@@ -35,8 +36,9 @@ WRITTEN_OUT = 2_000  # expressions, at most, of a score with its lets in their p
 class PriorityCode:
     """Makes the functions of one priority, in the function that asks for its views."""
 
-    def __init__(self, code_: StatementCode) -> None:
+    def __init__(self, code_: StatementCode, columns: ColumnCode) -> None:
         self.code = code_
+        self.columns = columns
         self.rule = code_.rule
         self.emitter = code_.emitter
 
@@ -50,17 +52,19 @@ class PriorityCode:
         if self._reads_feasible(score):
             at.lines.append(self._scores(chain, at, score))
             many = code.name("scores")
+            constant = self._before_feasible(chain, score)
         else:
             one = code.name("score")
             constant = self._score(chain, at, score)
+        column = self.columns.priority(chain, over_feasible=one is NONE)
         normalize = self.rule.normalize
-        normal: ast.expr = NONE
+        scaled: ast.expr = NONE
         if normalize is not None and normalize.form == "block":
             at.lines.append(self._normalize(chain, at))
-            normal = code.name("normalize")
+            scaled = code.name("normalize")
         elif normalize is not None:
-            normal = code.name(f"_{normalize.form}")
-        return [constant, one, many, NONE, normal, NONE]
+            scaled = code.name(f"_{normalize.form}")
+        return [constant, one, many, column, scaled, self.columns.normal(chain)]
 
     def _reads_feasible(self, score: Expr) -> bool:
         """The score of a node depends on which others are feasible."""
@@ -76,15 +80,22 @@ class PriorityCode:
         self.code.statements(self.rule.body, inside, frame)
         frame.lines.append(code.return_(self.emitter.expr(score, inside)))
         at.lines.append(code.function("score", ["node"], frame.lines))
-        varies = self._may_vary(score)
+        varies = self._may_vary(score, Possible(_before_a_node, self.emitter.lets))
         if isinstance(varies, Constant) and varies.value:
             return NONE
         alone = code.call("score", code.name("_empty_node"))
         return ast.IfExp(self.emitter.expr(varies, chain), NONE, alone)
 
-    def _may_vary(self, score: Expr) -> Expr:
-        """Whether the score can differ from node to node, or be a failure."""
-        varies = Possible(_before_a_node, self.emitter.lets)
+    def _before_feasible(self, chain: Chain, score: Expr) -> ast.expr:
+        """The score of all nodes, if it depends neither on the node nor on which are feasible."""
+        varies = self._may_vary(score, Possible(lets=self.emitter.lets))
+        if isinstance(varies, Constant) and varies.value:
+            return NONE
+        alone = _item(code.call("scores", code.tuple_of([code.name("_empty_node")])), 0)
+        return ast.IfExp(self.emitter.expr(varies, chain), NONE, alone)
+
+    def _may_vary(self, score: Expr, varies: Possible) -> Expr:
+        """Whether the score can differ, by what is known where that is asked, or be a failure."""
         fires = self.code.may_fire(self.rule.body, Possible(lets=self.emitter.lets))
         return either(score, [varies.may_vary(self._with_lets(score)), fires])
 
@@ -109,7 +120,7 @@ class PriorityCode:
 
     def _same_for_all(self, frame: Frame, chain: Chain, score: Expr) -> None:
         """Where the score does not differ from node to node it is computed once, for a node without anything."""
-        condition = self._may_vary(score)
+        condition = self._may_vary(score, Possible(_before_a_node, self.emitter.lets))
         if isinstance(condition, Constant) and condition.value:
             return
         branch = Branch(frame, self.emitter.names)

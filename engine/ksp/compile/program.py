@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 from ksp.check.typed import Expr, Rule
 from ksp.compile.code import function as make_function
+from ksp.compile.columns.runtime import COLUMN_RUNTIME
 from ksp.compile.emit import Emitter
 from ksp.compile.inline import inline
 from ksp.compile.places import Frame
 from ksp.compile.rules import RuleCode
 from ksp.compile.runtime import RUNTIME, Denial, Failure
+from ksp.compile.steady import steady_at_zero
 from ksp.compile.tables import Tables
 from ksp.compile.zeros import zero_of
 from ksp.model.info import NodeInfo, PodInfo
@@ -99,10 +101,11 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Priority:
-    """A priority with its arguments."""
+    """A priority with its arguments. `steady_at_zero` as of ksp.compile.steady."""
 
     rule: Rule
     run: Callable[[PodInfo, Tables], tuple[tuple[Any, ...], Callable[[Tables], tuple[Any, ...]]]]
+    steady_at_zero: bool
 
     def prepare(self, pod: PodInfo, tables: Tables) -> Prepared:
         """What depends on the pod alone, and on objects that it names."""
@@ -114,7 +117,8 @@ class Priority:
 
 
 class CompiledRule:
-    """A rule's generated function, and the constants that it names."""
+    """A rule's generated function, and the constants that it names. `by_parts` and `scalar_because` are what
+    ColumnCode says of its column form."""
 
     def __init__(self, rule: Rule, *, traced: bool = False) -> None:
         self.rule = rule
@@ -122,6 +126,9 @@ class CompiledRule:
         self.tree = maker.function()
         self.constants = maker.emitter.constants
         self.sites: Sequence[Expr] = maker.emitter.sites
+        self.by_parts = maker.columns.by_parts
+        self.scalar_because = maker.columns.scalar_because
+        self.steady_at_zero = steady_at_zero(rule)
 
     @cached_property
     def source(self) -> str:
@@ -141,7 +148,9 @@ class CompiledRule:
         values = [_argument(p, arguments or {}) for p in self.rule.parameters]
         namespace = _run(self.code, self.constants)
         made = namespace[self.tree.name](*values, *([trace] if trace is not None else []))
-        return Predicate(self.rule, made) if self.rule.kind == "predicate" else Priority(self.rule, made)
+        if self.rule.kind == "predicate":
+            return Predicate(self.rule, made)
+        return Priority(self.rule, made, self.steady_at_zero)
 
 
 def compile_rule(rule: Rule, *, traced: bool = False) -> CompiledRule:
@@ -170,6 +179,6 @@ def _compiled(tree: ast.FunctionDef, name: str) -> CodeType:
 
 def _run(code: CodeType, constants: Mapping[str, object]) -> dict[str, Any]:
     """Runs generated code: it sees what the runtime and its constants give, and no builtins."""
-    namespace: dict[str, Any] = {"__builtins__": {}, **RUNTIME, **constants}
+    namespace: dict[str, Any] = {"__builtins__": {}, **RUNTIME, **COLUMN_RUNTIME, **constants}
     exec(code, namespace)
     return namespace

@@ -28,6 +28,7 @@ from ksp.check.typed import (
     Stage,
 )
 from ksp.compile import code
+from ksp.compile.columns.generate import ColumnCode
 from ksp.compile.emit import Chain, Emitter
 from ksp.compile.places import Frame
 from ksp.compile.possible import Possible
@@ -42,8 +43,9 @@ class RuleCode:
     def __init__(self, rule: Rule, *, traced: bool = False) -> None:
         self.rule = rule
         self.emitter = Emitter(traced=traced)
-        self.emitter.view_code = ViewCode(self.emitter)
+        self.emitter.view_code = ViewCode(self.emitter, rule)
         self.code = StatementCode(rule, self.emitter)
+        self.columns = ColumnCode(rule, self.emitter)
 
     def function(self) -> ast.FunctionDef:
         names = self.emitter.names
@@ -59,7 +61,7 @@ class RuleCode:
         if self.rule.kind == "predicate":
             self._predicate((top, pod, at))
         else:
-            answers = PriorityCode(self.code).functions((top, pod, at))
+            answers = PriorityCode(self.code, self.columns).functions((top, pod, at))
             at.lines.append(code.return_(code.tuple_of([NONE, *answers, self._shared(at)])))
         made = code.function("at", ["views"], at.lines)
         pod.lines += [made, code.return_(code.tuple_of([self._key(pod, made), code.name("at")]))]
@@ -109,7 +111,8 @@ class RuleCode:
         self.code.statements(self.rule.body, (*chain, frame), frame)
         frame.lines.append(code.return_(NONE))
         at.lines.append(code.function("check", ["node"], frame.lines))
-        at.lines.append(code.return_(code.tuple_of([NONE, code.name("check"), NONE, self._shared(at)])))
+        column = self.columns.predicate(chain)
+        at.lines.append(code.return_(code.tuple_of([NONE, code.name("check"), column, self._shared(at)])))
 
     def _admits_all(self, chain: Chain) -> bool:
         """Guards for what no node can be denied: by the pod, then by the views; whether that is always so."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ksp.check import builtins
+from ksp.compile import narrow
 from ksp.compile.tables import identity, tally
 from ksp.model.info import EMPTY_NODE, NodeInfo, PodInfo
 from ksp.model.int64 import wrap
@@ -130,6 +131,12 @@ RUNTIME: dict[str, object] = {
     "zip": zip,
     "_empty_node": EMPTY_NODE,
     "_tally": tally,
+    "_in_namespace": narrow.in_namespace,
+    "_labelled": narrow.labelled,
+    "_selected": narrow.selected,
+    "_about": narrow.about,
+    "_both": narrow.both,
+    "_either": narrow.either,
     "_largest": largest,
     "_reversed": reversed_,
 }

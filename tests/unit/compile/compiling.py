@@ -10,7 +10,7 @@ from tests.unit.core.scheduling import info
 from ksp.check.program import Checker
 from ksp.check.typed import Rule
 from ksp.compile.program import BoundPredicate, BoundPriority, CompiledRule, Predicate, Priority, compile_rule
-from ksp.compile.tables import Contribute, Tables, ViewPlan
+from ksp.compile.tables import Candidates, Contribute, Tables, ViewPlan
 from ksp.core.state import ClusterState
 from ksp.model.info import PodInfo
 from ksp.source.origin import Texts
@@ -30,15 +30,23 @@ def compiled(text: str) -> CompiledRule:
 
 
 class Watched(Tables):
-    """Tables that remember which views were asked for, and with which values."""
+    """Tables that remember which views were asked for, with which values, and where their rows are looked for."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
         self.asked: list[tuple[ViewPlan, tuple[Any, ...]]] = []
+        self.candidates: list[Candidates | None] = []
 
-    def view(self, plan: ViewPlan, values: tuple[Any, ...], contribute: Contribute) -> Any:
+    def view(
+        self,
+        plan: ViewPlan,
+        values: tuple[Any, ...],
+        contribute: Contribute,
+        candidates: Candidates | None = None,
+    ) -> Any:
         self.asked.append((plan, values))
-        return super().view(plan, values, contribute)
+        self.candidates.append(candidates)
+        return super().view(plan, values, contribute, candidates)
 
 
 def bound(

@@ -5,11 +5,20 @@ from __future__ import annotations
 import pytest
 from tests.unit.compile.compiling import rule
 
+from ksp.compile.events import shown
 from ksp.compile.footprint import Footprint, footprint_of
 
-ADD, DELETE, UPDATE, STATUS = (f"AssignedPod{what}" for what in ("Add", "Delete", "Update", "Status"))
-LESS = {DELETE, UPDATE}
-ANY = LESS | {ADD}
+ADD, DELETE, LABELS, STATUS, UPDATE = (f"AssignedPod{what}" for what in ("Add", "Delete", "Labels", "Status", "Update"))
+SPEC = "AssignedPodSpec"
+MORE, LESS = "AssignedPodRequests(more)", "AssignedPodRequests(less)"
+PORTS_MORE, PORTS_LESS = "AssignedPodPorts(more)", "AssignedPodPorts(less)"
+ROOMIER, TIGHTER = "NodeAllocatable(more)", "NodeAllocatable(less)"
+TAINTED, UNTAINTED = "NodeTaint(more)", "NodeTaint(less)"
+ALLOCATABLE = {ROOMIER, TIGHTER}
+TAINTS = {TAINTED, UNTAINTED}
+PORTS = {PORTS_MORE, PORTS_LESS}
+OF_PODS = {ADD, DELETE, MORE, LESS, PORTS_MORE, PORTS_LESS}
+ROWS = {ADD, DELETE}
 COUNT = "view w = count p in cluster.pods by p.node.name"
 
 
@@ -20,46 +29,110 @@ def footprint(body: str) -> Footprint:
 # Each with the events beside NodeAdd, which can always help.
 HELPED: dict[str, tuple[str, set[str]]] = {
     # of a sum compared with a limit, less
-    "a sum under a limit": ('deny "x" when node.requested.cpu + pod.requests.cpu > 4cpu', LESS),
-    "what is left": ('deny "x" when node.podCount > node.allocatable.pods', LESS | {"NodeAllocatable"}),
-    "an entry by name": ('for name, n in pod.requests { deny "x" when node.requested[name] > n }', LESS),
-    "ports": ('deny "x" when node.hostPorts.exists(p, p.port == 80)', LESS),
-    "a sum over a limit": ('deny "x" when node.podCount < 3', ANY),
-    "the other side": ('deny "x" when 3 < node.podCount', LESS),
-    "not": ('deny "x" when !(node.podCount > 3)', ANY),
-    "equal": ('deny "x" when node.podCount == 3', ANY),
-    "a let": ('let n = node.podCount deny "x" when n > 3', ANY),
-    "both ways": ('deny "x" when node.podCount > 3 deny "y" when node.podCount < 1', ANY),
-    "a stop": ('stop when node.podCount > 9 deny "x" when node.name == "n"', ANY),
-    "amounts one by one": ('deny "x" when node.requested.exists(k, v, v < 3)', ANY),
+    "a sum under a limit": ('deny "x" when node.requested.cpu + pod.requests.cpu > 4cpu', {LESS}),
+    "what is left": ('deny "x" when node.podCount > node.allocatable.pods', {DELETE, ROOMIER}),
+    "an entry by name": ('for name, n in pod.requests { deny "x" when node.requested[name] > n }', {LESS}),
+    "ports": ('deny "x" when node.hostPorts.exists(p, p.port == 80)', {PORTS_LESS}),
+    "a sum over a limit": ('deny "x" when node.podCount < 3', {ADD}),
+    "the other side": ('deny "x" when 3 < node.podCount', {DELETE}),
+    "not": ('deny "x" when !(node.podCount > 3)', {ADD}),
+    "equal": ('deny "x" when node.podCount == 3', ROWS),
+    "a let": ('let n = node.podCount deny "x" when n > 3', {DELETE}),
+    "a let of a let": ('let n = node.podCount let m = 3 - n deny "x" when m < 1', {DELETE}),
+    "a function": ('fn full(n: int): bool = n + n > 3 deny "x" when full(node.podCount)', {DELETE}),
+    "both ways": ('deny "x" when node.podCount > 3 deny "y" when node.podCount < 1', ROWS),
+    "a stop": ('stop when node.podCount > 9 deny "x" when node.name == "n"', {ADD}),
+    "a stop the other way": ('stop when node.podCount < 9 deny "x" when node.name == "n"', {DELETE}),
+    "a stop against a denial": ('stop when node.podCount > 9 deny "x" when node.podCount > 3', ROWS),
+    "amounts one by one": ('deny "x" when node.requested.exists(k, v, v < 3)', {MORE, LESS}),
+    "products": ('deny "x" when node.podCount * pod.spec.priority > 3', ROWS),
+    "a choice by the pod": (
+        'deny "x" when node.podCount > (pod.name == "a" ? node.allocatable.pods : 3)',
+        {DELETE, ROOMIER},
+    ),
+    "a choice by the node": ('deny "x" when (node.podCount > 3 ? 1 : 2) > 1', ROWS),
+    "in a reason only": ('deny "${node.podCount}" when node.name == "a"', set()),
+    "a loop over what moves": ('for p in node.hostPorts { deny "x" when p.port == 80 }', {PORTS_LESS}),
+    "a loop that stops": ('for p in node.hostPorts { stop when p.port == 80 deny "x" when p.port == 81 }', PORTS),
+    "a loop with indexes": ('for i, p in node.hostPorts { deny "x" when i == 1 && p.port == 80 }', PORTS),
+    "some of a list": ('let mine = node.hostPorts.filter(p, p.port > 80) deny "x" when size(mine) > 1', {PORTS_LESS}),
+    "all of a list": ('deny "x" when !node.hostPorts.all(p, p.port == 80)', {PORTS_LESS}),
+    "what a list lacks": ('deny "x" when !(80 in node.hostPorts.map(p, p.port))', {PORTS_MORE}),
+    "the first of a list": ('deny "x" when node.hostPorts[0].port == 80', PORTS),
+    "a fail": ('fail "x" when node.podCount > 3 deny "y" when node.name == "a"', {DELETE}),
+    "beside a function of nodes": (
+        'param t: NodeSelectorTerm = {} deny "x" when !t.matches(node) || node.podCount > 3',
+        {DELETE, "NodeLabel"},
+    ),
     # of views
-    "a count": (f'{COUNT} deny "x" when w[node.name] > 0', LESS),
-    "its entries": (f'{COUNT} deny "x" when size(w) > 3', LESS),
-    "its keys": (f'{COUNT} deny "x" when w.exists(k, k == node.name)', LESS),
-    "no entry": (f'{COUNT} deny "x" when size(w) == 0', ANY),
-    "all": (f'{COUNT} deny "x" when w.all(k, k != node.name)', ANY),
-    "its values": (f'{COUNT} deny "x" when w.values().exists(v, v < 3)', ANY),
-    "its first key": (f'{COUNT} deny "x" when w.keys()[0] > "b"', ANY),
+    "a count": (f'{COUNT} deny "x" when w[node.name] > 0', {DELETE}),
+    "its entries": (f'{COUNT} deny "x" when size(w) > 3', {DELETE}),
+    "its keys": (f'{COUNT} deny "x" when w.exists(k, k == node.name)', {DELETE}),
+    "no entry": (f'{COUNT} deny "x" when size(w) == 0', {ADD}),
+    "must not be 0": (f'{COUNT} deny "x" when !(w[node.name] > 0)', {ADD}),
+    "must not be 0, in a function": (
+        f'{COUNT} fn near(m: map<string, int>): bool = m[node.name] > 0 deny "x" when !near(w)',
+        {ADD},
+    ),
+    "must be there": (f'{COUNT} deny "x" when !(node.name in w)', {ADD}),
+    "the first of a group": (f'{COUNT} deny "x" when !(size(w) == 0 || w[node.name] > 0)', ROWS),
+    "all": (f'{COUNT} deny "x" when w.all(k, k != node.name)', {ADD}),
+    "its values": (f'{COUNT} deny "x" when w.values().exists(v, v < 3)', ROWS),
+    "its first key": (f'{COUNT} deny "x" when w.keys()[0] > "b"', ROWS),
     "a sum of what may be less than 0": (
         'view w = sum p.spec.priority for p in cluster.pods deny "x" when w > 3',
-        ANY,
+        ROWS | {SPEC},
     ),
+    "too few nodes": ('view w = count n in cluster.nodes deny "x" when w < 3', set()),
+    "too many nodes": ('view w = count n in cluster.nodes deny "x" when w > 3', {"NodeDelete"}),
     "nodes by their pods": (
         'view w = count n in cluster.nodes where n.podCount < 3 deny "x" when w > 2',
-        ANY | {"NodeDelete"},
+        ROWS | {"NodeDelete"},
     ),
     "pods by those beside them": (
         'view w = count p in cluster.pods where p.node.podCount < 3 deny "x" when w > 2',
-        ANY,
+        ROWS,
     ),
     # of what rows are read for
     "labels of nodes": (
         'view w = count p in cluster.pods by p.node.labels["zone"] deny "x" when w["a"] > 1',
-        LESS | {"NodeLabel"},
+        {DELETE, "NodeLabel"},
+    ),
+    "labels of pods": (
+        'view w = count p in cluster.pods where p.labels["a"] == "b" && p.namespace == "c" deny "x" when w > 0',
+        {DELETE, LABELS},
+    ),
+    "pods that end": (
+        'view w = count p in cluster.pods where !p.terminating deny "x" when w > 0',
+        {DELETE, "AssignedPodTerminating"},
+    ),
+    "requests of pods": (
+        'view w = count p in cluster.pods where p.requests.cpu > 1cpu deny "x" when w > 0',
+        {DELETE, MORE, LESS},
+    ),
+    "metadata of pods": (
+        'view w = count p in cluster.pods where p.metadata == pod.metadata deny "x" when w > 0',
+        {DELETE, UPDATE, LABELS, "AssignedPodTerminating"},
+    ),
+    "annotations of pods": (
+        'view w = count p in cluster.pods where "a" in p.annotations deny "x" when w > 0',
+        {DELETE, UPDATE},
+    ),
+    "terms of pods": (
+        'view w = count p in cluster.pods, t in p.requiredAntiAffinity where t.matches(pod) deny "x" when w > 0',
+        {DELETE, SPEC},
+    ),
+    "the spec of pods": (
+        'view w = count p in cluster.pods where p.spec == pod.spec deny "x" when w > 0',
+        {DELETE, SPEC, ADD},
+    ),
+    "where pods are": (
+        'view w = count p in cluster.pods where p.spec.nodeName == "a" deny "x" when w > 0',
+        {DELETE, ADD},
     ),
     "status of pods": (
         'view w = count p in cluster.pods where p.status.phase == "Running" deny "x" when w > 0',
-        LESS | {STATUS},
+        {DELETE, STATUS},
     ),
     "a first row": (
         'view f = first n in cluster.nodes where n.labels["a"] == "b" deny "x" when "c" in f.annotations',
@@ -68,27 +141,36 @@ HELPED: dict[str, tuple[str, set[str]]] = {
     # nodes that come, go or move to another zone change their order, and so which row is the first
     "a first row of any": (
         'view f = first n in cluster.nodes deny "x" when f.spec.unschedulable',
-        {"NodeDelete", "NodeLabel", "NodeTaint"},
+        {"NodeDelete", "NodeLabel"} | TAINTS,
     ),
     "a first pod": (
         'view f = first p in cluster.pods deny "x" when f.name == "a"',
-        ANY | {"NodeDelete", "NodeLabel"},
+        ROWS | {"NodeDelete", "NodeLabel"},
     ),
     "the node of a first row": (
         'view f = first p in cluster.pods where p.labels["a"] == "b" deny "x" when "c" in f.node.labels',
-        ANY | {"NodeLabel", "NodeDelete"},
+        ROWS | {LABELS, "NodeLabel", "NodeDelete"},
     ),
     "a whole row": (
         'view f = first n in cluster.nodes where n.name > "a" let g = f deny "x" when g.name == "b"',
-        ANY | {"NodeDelete", "NodeLabel", "NodeTaint", "NodeAllocatable", "NodeUpdate"},
+        OF_PODS | ALLOCATABLE | TAINTS | {"NodeDelete", "NodeLabel", "NodeUpdate"},
     ),
     # parts of a node
     "labels": ('deny "x" when node.labels["a"] == "b"', {"NodeLabel"}),
     "labels by their other name": ('deny "x" when node.metadata.labels["a"] == "b"', {"NodeLabel"}),
-    "allocatable by its other name": ('deny "x" when "a.io/a" in node.status.allocatable', {"NodeAllocatable"}),
+    "room": ('deny "x" when node.allocatable.cpu < pod.requests.cpu', {ROOMIER}),
+    "too much room": ('deny "x" when node.allocatable.cpu > 4cpu', {TIGHTER}),
+    "allocatable by its other name": ('deny "x" when "a.io/a" in node.status.allocatable', {TIGHTER}),
+    "taints": ('deny "x" when node.spec.taints.exists(t, t.effect == "NoSchedule")', {UNTAINTED}),
+    "a taint that must be there": ('deny "x" when !node.spec.taints.exists(t, t.key == "gpu")', {TAINTED}),
+    "unschedulable": ('deny "x" when node.spec.unschedulable', {UNTAINTED}),
     "conditions": ('deny "x" when node.status.conditions.exists(c, c.type == "a")', {"NodeUpdate"}),
     "its name": ('deny "x" when node.name == "a"', set()),
-    "the spec as one": ('deny "x" when node.spec == pod.node.spec', {"NodeTaint", "NodeUpdate"}),
+    "the spec as one": ('deny "x" when node.spec == pod.node.spec', TAINTS | {"NodeUpdate"}),
+    "the spec as one, and a part": (
+        'let s = node.spec deny "x" when size(s.taints) > 0 && !node.spec.unschedulable',
+        TAINTS | {"NodeUpdate"},
+    ),
     "a term": (
         'param t: NodeSelectorTerm = {} deny "x" when !t.matches(node)',
         {"NodeLabel"},
@@ -153,3 +235,7 @@ def test_functions_read_what_they_do_in_their_place() -> None:
     assert footprint('fn zone(n: Node): string = n.labels["zone"] deny "x" when zone(node) == ""').node == (
         'labels["zone"]',
     )
+
+
+def test_events_that_help_either_way_are_shown_without_their_direction() -> None:
+    assert shown({"NodeAdd", TAINTED, UNTAINTED, ROOMIER}) == ["NodeAdd", ROOMIER, "NodeTaint"]

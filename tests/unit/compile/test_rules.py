@@ -11,6 +11,7 @@ import pytest
 from tests.unit.compile.compiling import compiled, predicate, priority
 from tests.unit.core.scheduling import cluster, info, node
 
+from ksp.compile.columns.runtime import COLUMN_RUNTIME
 from ksp.compile.program import constant_value
 from ksp.compile.runtime import RUNTIME, Denial, Failure
 from ksp.model.info import NodeInfo
@@ -52,7 +53,7 @@ def test_generated_code_reaches_the_runtime_and_its_constants_only() -> None:
     bound = {n.id for n in ast.walk(made.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= {n.arg for n in ast.walk(made.tree) if isinstance(n, ast.arg)}
     bound |= {n.name for n in ast.walk(made.tree) if isinstance(n, ast.FunctionDef)}
-    assert names <= bound | RUNTIME.keys() | made.constants.keys()
+    assert names <= bound | RUNTIME.keys() | COLUMN_RUNTIME.keys() | made.constants.keys()
 
 
 def test_generated_code_has_no_builtins() -> None:

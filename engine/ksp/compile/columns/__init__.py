@@ -1,0 +1,1 @@
+"""The second form of a rule: one function over NumPy columns of many nodes. Its code, and what that code calls."""
