@@ -1,8 +1,9 @@
 """How far ksp agrees with recorded decisions: `python -m tests.golden.agreement [FILE]`, or `make parity FILE=...`.
 
-Prints the agreement by family and field, and of each kind of difference how many cases have it, and the first of them
-with both sides. Exits 1 if any case differs in a family that ksp claims to know. Without a file it takes the sample in
-this folder.
+Every case is decided in each of the ways of `tests.golden.paths`: node by node, in columns, and from a class that is
+remembered. Prints the agreement by family and field, and of each kind of difference how many cases have it, and the
+first of them with both sides; once for all ways that agree. Exits 1 if any case differs in a family that ksp claims to
+know. Without a file it takes the sample in this folder.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.golden.findings import Finding, findings
-from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, cases, compared, evaluator
+from tests.golden.paths import evaluators
+from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, cases, compared
 
 from ksp.sim.cases import Evaluator
 
@@ -88,11 +90,17 @@ def main(arguments: list[str]) -> int:
     if len(arguments) > 1 or not path.is_file():
         sys.stderr.write(f"make parity FILE=...: {path} is not a file\n")
         return 2
-    agreement = measure(cases(path), evaluator())
-    found = differences(agreement)
-    counted = f"{agreement.cases.total()} cases, {len(found)} kinds of differences"
-    sys.stdout.write("\n\n".join([table(agreement), *found, counted]) + "\n")
-    return 1 if found else 0
+    shown: dict[str, list[str]] = {}
+    differ = False
+    for way, decide in evaluators().items():
+        agreement = measure(cases(path), decide)
+        found = differences(agreement)
+        differ |= bool(found)
+        counted = f"{agreement.cases.total()} cases, {len(found)} kinds of differences"
+        shown.setdefault("\n\n".join([table(agreement), *found, counted]), []).append(way)
+    for text, ways in shown.items():
+        sys.stdout.write(f"{text}, decided {'; '.join(ways)}\n")
+    return 1 if differ else 0
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ksp.policy.load import load_file
-from ksp.sim.cases import Evaluator
+from ksp.sim.cases import Evaluator, MakeCycle, new_cycle
 
 Case = Mapping[str, Any]
 
@@ -48,12 +48,12 @@ def cases(path: Path) -> Iterator[Case]:
                 yield json.loads(line)
 
 
-def evaluator() -> Evaluator:
+def evaluator(make_cycle: MakeCycle = new_cycle) -> Evaluator:
     """Decides with the shipped rules, by either provider."""
     loaded = load_file(POLICIES / "legacy.ksp")
     assert loaded.module is not None
     assert not loaded.failed, loaded.diagnostics
-    return Evaluator(loaded.module)
+    return Evaluator(loaded.module, make_cycle=make_cycle)
 
 
 def differences(case: Case, got: Mapping[str, Any]) -> Iterator[Difference]:

@@ -10,7 +10,8 @@ import pytest
 from tests.golden.agreement import differences as shown_differences
 from tests.golden.agreement import main, measure, table
 from tests.golden.findings import findings
-from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, cases, differences, evaluator
+from tests.golden.paths import PATHS, evaluators
+from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, cases, differences
 
 from ksp.sim.cases import Evaluator
 
@@ -25,8 +26,8 @@ FAMILIES = sorted(family for part in PARTS for family in part)
 
 
 @cache
-def decide() -> Evaluator:
-    return evaluator()
+def decide(path: str = "in columns") -> Evaluator:
+    return evaluators()[path]
 
 
 @cache
@@ -34,17 +35,18 @@ def sampled() -> Sequence[Case]:
     return list(cases(SAMPLE))
 
 
-def disagreements(recorded: Sequence[Case]) -> str:
+def disagreements(recorded: Sequence[Case], path: str = "in columns") -> str:
     """What differs, one entry for each field of a case; no more than five, so that it can be read."""
-    found = [difference for case in recorded for difference in differences(case, decide().evaluate(case))]
+    found = [difference for case in recorded for difference in differences(case, decide(path).evaluate(case))]
     return "\n".join(map(str, found[:5])) + (f"\nand {len(found) - 5} more" if len(found) > 5 else "")
 
 
+@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_sample_is_decided_as_recorded(family: str) -> None:
+def test_the_sample_is_decided_as_recorded(family: str, path: str) -> None:
     recorded = [case for case in sampled() if case["family"] == family]
     assert len(recorded) >= 20
-    assert not (text := disagreements(recorded)), text
+    assert not (text := disagreements(recorded, path)), text
 
 
 @pytest.mark.shared

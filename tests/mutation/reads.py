@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from ksp.check.schema import NODE, POD, FieldInfo, fields_of
 from ksp.check.types import List, Map, Struct, Type
-from ksp.compile.footprint import EVERYTHING, OF_PODS, Footprint
+from ksp.compile.events import EVERYTHING, OF_PODS
+from ksp.compile.footprint import Footprint
 from ksp.compile.zeros import zero_of
 from ksp.core.node_order import BETA_REGION, BETA_ZONE, REGION, ZONE
 from ksp.model.info import NodeInfo, PodInfo

@@ -1,4 +1,8 @@
-"""The rules asked before and after a change: does a footprint name what gave another answer, and wake whom it helps?"""
+"""The rules asked before and after a change: does a footprint name what gave another answer, and wake whom it helps?
+
+Equivalence classes are asked, too: about a changed pod, which may be taken for the one that it was, and after a change
+of the cluster, of which they must have taken notice.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,10 @@ from tests.mutation.figures import Figures
 from tests.mutation.instances import Instance, profile
 from tests.mutation.reads import Changed
 from tests.mutation.world import Replaced, World, common, nodes_of
+from tests.oracle.classes import OneRule
 
 from ksp.compile.program import Predicate
-from ksp.compile.runtime import Denial
+from ksp.compile.runtime import Denial, Failure
 from ksp.compile.tables import Tables
 from ksp.core.state import ClusterState
 from ksp.core.wake import NODE_ADD, Wake, differs
@@ -48,7 +53,19 @@ class After:
 
     pod: PodInfo
     state: ClusterState
-    followed: Tables
+    followed: Following
+
+
+class Following:
+    """A cluster, and the equivalence classes of rules in it, which know a pod."""
+
+    def __init__(self, attempts: Attempts, instances: Sequence[Instance]) -> None:
+        self.world = World(attempts.made)
+        present = self.world.scheduler.present
+        self.tables = present.tables
+        self.classes = [OneRule(each.rule, each.made, each.footprint, present) for each in instances]
+        for rule in self.classes:
+            rule.remembered(attempts.pod, self.world.state.node_list())
 
 
 class Trial:
@@ -57,13 +74,17 @@ class Trial:
     def __init__(self, attempts: Attempts, instances: Sequence[Instance], figures: Mapping[str, Figures]) -> None:
         self.attempts, self.instances, self.figures = attempts, instances, figures
         self.pod, self.dice = attempts.pod, attempts.dice
-        self.world = World(attempts.made)
+        self.following = Following(attempts, instances)
         self.base = self.world.anew()
         self.names = common(self.base, self.base)
         self.wake = Wake([profile(instances)])
         self.before = [self._answers_at_first(instance, self.names) for instance in instances]
         self.speaking = [_speaks(known) for known in self.before]
         self._leaves: dict[tuple[str, Leaf], bool] = {}
+
+    @property
+    def world(self) -> World:
+        return self.following.world
 
     def run(self, changes: int, enough: int) -> None:
         """Makes so many changes anywhere; after each some that matter to rules to which fewer than `enough` did, if
@@ -136,12 +157,13 @@ class Trial:
         if replaced is None:
             itself = differs(self.pod, attempt.pod)
             what = Difference(attempt, attempt.seen, itself=itself, sought=sought)
-            self._judge(what, After(attempt.pod, self.base, self.world.scheduler.tables))
+            self._judge(what, After(attempt.pod, self.base, self.following))
             return
-        world = self.world if replaced.in_place else World(self.attempts.made)
+        following = self.following if replaced.in_place else Following(self.attempts, self.instances)
+        world = following.world
         changed, heard = world.tell(replaced)
         what = Difference(attempt, changed, heard, sought=sought)
-        self._judge(what, After(self.pod, world.anew(), world.scheduler.tables))
+        self._judge(what, After(self.pod, world.anew(), following))
         if world is self.world:
             self._take_back(replaced)
 
@@ -150,21 +172,24 @@ class Trial:
         made anew, since rules can see the order."""
         self.world.tell(replaced.back())
         if common(self.world.state, self.base) != self.names:
-            self.world = World(self.attempts.made)
+            self.following = Following(self.attempts, self.instances)
 
     def _judge(self, what: Difference, after: After) -> None:
         names = common(self.base, after.state)
-        nodes, known = nodes_of(after.state, names), [after.followed.state.nodes[name] for name in names]
+        nodes, known = nodes_of(after.state, names), nodes_of(after.followed.world.state, names)
         truth = Tables(after.state)
-        for instance, first in zip(self.instances, self.before, strict=True):
+        for instance, first, classes in zip(self.instances, self.before, after.followed.classes, strict=True):
             by_itself = isinstance(instance.made, Predicate) or len(names) == len(self.names)
             before = first if by_itself else self._answers_at_first(instance, names)
             now = answers(instance, after.pod, truth, nodes)
-            followed = answers(instance, after.pod, after.followed, known)
+            followed = answers(instance, after.pod, after.followed.tables, known)
             figures = self.figures[instance.name]
             figures.tried += 1
             if followed != now:
                 figures.missed.append(self._said(what, f"tables that follow say {followed}, new ones {now}"))
+            remembered = classes.remembered(after.pod, known)
+            if not _is_the_same(remembered, now):
+                figures.missed.append(self._said(what, f"its class says {remembered}, and it should be {now}"))
             self._compare(instance, what, before, now)
 
     def _answers_at_first(self, instance: Instance, names: Sequence[str]) -> Answers:
@@ -208,6 +233,20 @@ def _speaks(known: Answers) -> bool:
 def _helped(before: Answers, after: Answers) -> bool:
     """A node was denied and is admitted."""
     return any(after[name] is None and isinstance(before[name], Denial) for name in after)
+
+
+def _is_the_same(remembered: Answers, now: Answers) -> bool:
+    """What a class remembers is what the rule says; of a priority in the end, and of an error the sentence."""
+    if "" not in remembered:
+        ends = {name: answer[1] if isinstance(answer, list) else answer for name, answer in now.items()}
+        return remembered == ends
+    ended = remembered[""]
+    if not isinstance(ended, str):
+        return all(answer == ended for answer in now.values())
+    failures = [answer for answer in now.values() if isinstance(answer, Failure)]
+    if failures:
+        return ended.endswith(failures[0].message)
+    return any(isinstance(answer, list) and not 0 <= answer[1] <= 100 for answer in now.values())
 
 
 def answers(instance: Instance, pod: PodInfo, tables: Tables, nodes: Sequence[NodeInfo]) -> dict[str, object]:

@@ -15,18 +15,22 @@ from tests.oracle.interpret import Cluster
 
 from ksp.core import changes as core
 from ksp.core.state import NAMESPACED_KINDS, ClusterState
-from ksp.model.apps import ReplicaSet, Service
 from ksp.model.decode import convert
 from ksp.model.info import PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
-from ksp.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from ksp.sim.cases import OBJECTS
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"
-AVOIDED = '{"preferAvoidPods": [{"podSignature": {"podController": {"kind": "ReplicaSet", "uid": "r"}}}]}'
+AVOIDED = (
+    '{"preferAvoidPods": [{"podSignature": {"podController": {"kind": "ReplicaSet", "uid": "r"}}}]}',
+    '{"preferAvoidPods": [{"podSignature": {"podController": {"kind": "ReplicaSet", "uid": "q"}}}, {}]}',
+    '{"preferAvoidPods": [{}',
+    "[]",
+)
 
 NODES = ("n0", "n1", "n2", "n3", "n4")
 PODS = tuple(f"p{i}" for i in range(8))
@@ -36,6 +40,8 @@ APPS = ("web", "db")
 IMAGES = ("web", "web:1", "repo/db", "repo:5000/db")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule", "")
 CONDITIONS = ("Ready", "NetworkUnavailable", "MemoryPressure", "DiskPressure", "PIDPressure")
+# Sums and products of these do not fit into 64 bits.
+HUGE = ("9223372036854775807", "9223372036854775000", "4611686018427387904", "-9223372036854775808", "-5")
 LIMITS = (("cpu", "1"), ("cpu", "9"), ("memory", "200Mi"), ("memory", "0"))
 TOPOLOGIES = (ZONE, HOSTNAME, "disk", "app")
 CLAIMS = ("c0", "c1")
@@ -92,6 +98,17 @@ def scenarios(draw: Any, changes: int = 4) -> Scenario:
     return ClusterMaker(Chooser(draw)).scenario(changes)
 
 
+@st.composite
+def variants(draw: Any, most: int = 4) -> list[Json]:
+    """A pod, and others that differ from it in one thing or two."""
+    maker = ClusterMaker(Chooser(draw))
+    first = maker.pod("first")
+    found = [first]
+    for i in range(most):
+        found.append(maker.variant(maker.choose.pick(found), f"variant{i}"))
+    return found
+
+
 class ClusterMaker:
     """Makes objects."""
 
@@ -118,8 +135,9 @@ class ClusterMaker:
         for key, values in ((ZONE, ZONES), (BETA_ZONE, ZONES[1:]), ("disk", ("ssd", "hdd", "5")), ("app", APPS)):
             if choose.chance(70 if key == ZONE else 25):
                 labels[key] = choose.pick(values)
+        annotations = {AVOID: choose.pick(AVOIDED)} if choose.chance(15) else {}
         return {
-            "metadata": {"name": name, "labels": labels, "annotations": {AVOID: AVOIDED} if choose.chance(10) else {}},
+            "metadata": {"name": name, "labels": labels, "annotations": annotations},
             "spec": {"unschedulable": choose.chance(15), "taints": choose.some(2, self.taint, 60)},
             "status": {
                 "allocatable": self.allocatable(),
@@ -143,7 +161,9 @@ class ClusterMaker:
             found["memory"] = choose.pick(("8Gi", "300Mi", "1"))
         if choose.chance(20):
             found["example.com/gpu"] = "2"
-            found["attachable-volumes-gce-pd"] = choose.pick(("1", "0"))
+            found[f"attachable-volumes-{choose.pick(('gce-pd', 'aws-ebs', 'csi-d'))}"] = choose.pick(("1", "0"))
+        if choose.chance(10):
+            found[choose.pick(("cpu", "memory", "example.com/gpu", "pods"))] = choose.pick(HUGE)
         return found
 
     def image(self) -> Json:
@@ -181,9 +201,32 @@ class ClusterMaker:
         }
         if choose.chance(15):
             metadata["deletionTimestamp"] = "2024-01-01T00:00:00Z"
-        if choose.chance(10):
-            metadata["ownerReferences"] = [{"kind": "ReplicaSet", "uid": "r", "name": "r", "controller": True}]
+        if choose.chance(15):
+            kind = choose.pick(("ReplicaSet", "StatefulSet", "ReplicaSet"))
+            metadata["ownerReferences"] = [{"kind": kind, "uid": "r", "name": "r", "controller": choose.chance(80)}]
         return {"metadata": metadata, "spec": spec}
+
+    def variant(self, pod: Json, uid: str) -> Json:
+        """Another pod with that uid and, as pods of one controller, nearly all else in common."""
+        choose, other = self.choose, self.pod(uid)
+        metadata = {**pod["metadata"], "name": uid, "uid": uid}
+        spec = dict(pod["spec"])
+        for _ in range(choose.number(0, 2)):
+            match choose.number(0, 6):
+                case 0:
+                    metadata["labels"] = {**metadata["labels"], "index": uid}
+                case 1:
+                    metadata["labels"] = other["metadata"]["labels"]
+                case 2:
+                    metadata["annotations"] = {"note": uid}
+                case 3:
+                    key = choose.pick(("namespace", "ownerReferences", "deletionTimestamp"))
+                    metadata = {**metadata, key: other["metadata"].get(key)}
+                case _:
+                    names = sorted({*spec, *other["spec"]})
+                    name = choose.pick(names)
+                    spec = {**spec, name: other["spec"].get(name)}
+        return {"metadata": metadata, "spec": {name: value for name, value in spec.items() if value is not None}}
 
     def labels(self) -> dict[str, str]:
         found = {"app": self.choose.pick(APPS)} if self.choose.chance(75) else {}
@@ -194,7 +237,7 @@ class ClusterMaker:
         requests: Json = {}
         for name, amounts in (("cpu", ("100m", "2", 0)), ("memory", ("100Mi", "9Gi")), ("example.com/gpu", (1, "3"))):
             if choose.chance(10 if "/" in name else 45):
-                requests[name] = choose.pick(amounts)
+                requests[name] = choose.pick(amounts if choose.chance(95) else HUGE)
         limits = dict([choose.pick(LIMITS)]) if choose.chance(25) else {}
         made: Json = {"name": "c", "image": choose.pick(IMAGES), "resources": {"requests": requests, "limits": limits}}
         if choose.chance(25):
@@ -221,7 +264,8 @@ class ClusterMaker:
             case 0 | 1:
                 return {"matchLabels": {"app": choose.pick(APPS)}}
             case 2:
-                return {"matchExpressions": [{"key": "tier", "operator": choose.pick(("Exists", "DoesNotExist"))}]}
+                operator = choose.pick(("Exists", "DoesNotExist", "Exists", "DoesNotExist", "Odd"))
+                return {"matchExpressions": [{"key": "tier", "operator": operator}]}
             case 3:
                 return {
                     "matchExpressions": [{"key": "app", "operator": "In", "values": list(APPS[: choose.number(0, 2)])}]
@@ -268,8 +312,8 @@ class ClusterMaker:
 
     def requirement(self) -> Json:
         choose = self.choose
-        operator = choose.pick(("In", "NotIn", "Exists", "Gt", "Lt"))
-        values = {"Exists": [], "Gt": ["3"], "Lt": ["9"]}.get(operator, ["ssd", "a"])
+        operator = choose.pick(("In", "NotIn", "Exists", "Gt", "Lt", "DoesNotExist", "In", "NotIn", "Exists", "Odd"))
+        values = {"Exists": [], "DoesNotExist": [], "Gt": ["3"], "Lt": ["9"]}.get(operator, ["ssd", "a"])
         return {"key": choose.pick(("disk", ZONE)), "operator": operator, "values": values}
 
     def volume(self) -> Json:
@@ -282,7 +326,15 @@ class ClusterMaker:
                     "name": "v",
                     "gcePersistentDisk": {"pdName": choose.pick(VOLUMES), "readOnly": choose.chance(50)},
                 }
-        return {"name": "v", "rbd": {"monitors": [choose.pick(("m0", "m1"))], "image": "i", "pool": "p"}}
+        return {"name": "v"} | choose.pick(
+            (
+                {"rbd": {"monitors": [choose.pick(("m0", "m1"))], "image": "i", "pool": "p"}},
+                {"awsElasticBlockStore": {"volumeID": choose.pick(VOLUMES)}},
+                {"azureDisk": {"diskName": "v0"}},
+                {"cinder": {"volumeID": "v0"}},
+                {"iscsi": {"iqn": "i", "readOnly": choose.chance(50)}},
+            )
+        )
 
     # ---- changes
 
@@ -300,18 +352,23 @@ class ClusterMaker:
                 return self.object_change()
         return Change(
             kind,
-            choose.pick(("s0", "c0", "v0")),
-            choose.pick(("services", "persistentVolumeClaims", "persistentVolumes")),
+            choose.pick(("s0", "c0", "v0", "r0", "n0", "fast")),
+            choose.pick(tuple(OBJECTS)),
         )
 
     def object_change(self) -> Change:
         choose = self.choose
-        match choose.number(0, 5):
+        match choose.number(0, 6):
             case 0 | 1:
                 selector = choose.pick(({"app": "web"}, {"app": "db"}, {}, None))
-                return Change("object", choose.pick(("s0", "s1")), "services", {"spec": {"selector": selector}})
+                kind = choose.pick(("services", "services", "replicationControllers"))
+                return Change("object", choose.pick(("s0", "s1")), kind, {"spec": {"selector": selector}})
             case 2:
-                return Change("object", "r0", "replicaSets", {"spec": {"selector": self.selector()}})
+                kind = choose.pick(("replicaSets", "statefulSets"))
+                return Change("object", "r0", kind, {"spec": {"selector": self.selector()}})
+            case 6:
+                drivers = [{"name": "d", "allocatable": {"count": choose.pick((1, 0, None))}}]
+                return Change("object", choose.pick(NODES[:2]), "csiNodes", {"spec": {"drivers": drivers}})
             case 3:
                 spec: Json = {
                     "volumeName": choose.pick(("", *VOLUMES)),
@@ -336,15 +393,6 @@ class ClusterMaker:
         return Change(
             "object", "fast", "storageClasses", {"provisioner": choose.pick(("d", "kubernetes.io/gce-pd"))} | mode
         )
-
-
-_KINDS: dict[str, Any] = {
-    "services": Service,
-    "replicaSets": ReplicaSet,
-    "persistentVolumeClaims": PersistentVolumeClaim,
-    "persistentVolumes": PersistentVolume,
-    "storageClasses": StorageClass,
-}
 
 
 def _add_pod(state: ClusterState, change: Change) -> None:
@@ -373,7 +421,7 @@ def _remove_node(state: ClusterState, change: Change) -> None:
 
 def _object(change: Change) -> Any:
     metadata = {"name": change.name, "namespace": "default", **change.value.get("metadata", {})}
-    return convert(_KINDS[change.place], {**change.value, "metadata": metadata})
+    return convert(OBJECTS[change.place], {**change.value, "metadata": metadata})
 
 
 def _set_object(state: ClusterState, change: Change) -> None:
@@ -382,7 +430,7 @@ def _set_object(state: ClusterState, change: Change) -> None:
 
 def _remove_object(state: ClusterState, change: Change) -> None:
     kept = state.objects[change.place]
-    found = kept if change.place == "persistentVolumes" else kept.get("default", {})
+    found = kept.get("default", {}) if change.place in NAMESPACED_KINDS else kept
     if change.name in found:
         state.remove_object(change.place, "default", change.name)
 

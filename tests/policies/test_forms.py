@@ -1,4 +1,7 @@
-"""Compiled rules against the oracle: the shipped ones and random ones, on random clusters that change."""
+"""Compiled rules against the oracle: the shipped ones and random ones, on random clusters that change.
+
+All forms of a rule, see `tests.oracle.agreement`. `KSP_HYPOTHESIS=thorough` looks longer.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.oracle.agreement import agree
 from tests.oracle.clusters import HOSTNAME, ZONE, Scenario, scenarios
+from tests.oracle.columnar import columnar_policies
 from tests.oracle.policies import Policy, policies
 
 from ksp.check.program import Checker
@@ -78,6 +82,14 @@ def test_random_rules_say_what_the_oracle_says(policy: Policy, scenario: Scenari
     agree(policy.rules(), arguments, scenario)
 
 
+@examples(120)
+@given(columnar_policies(), scenarios(2), st.booleans())
+def test_random_rules_for_columns_say_what_the_oracle_says(
+    policy: Policy, scenario: Scenario, given_arguments: bool
+) -> None:
+    agree(policy.rules(), policy.arguments if given_arguments else {}, scenario)
+
+
 # Each was wrong once, or could well be.
 SMALL = [
     'predicate P { view w = count r in cluster.pods where r.hostPorts.exists(x, y, x < 5) deny "no" when w > 0 }',
@@ -123,6 +135,8 @@ SMALL = [
       }
       deny "d" when true
     }""",
+    'priority P { fail "all" when pod.spec.containers.exists(c, c.image != "") score node.podCount normalize }',
+    'predicate P { fail "all" when pod.spec.priority >= 0 deny "no" when node.podCount > 0 }',
     """priority P {
       for t in node.spec.taints { fail "${t.key}" when t.effect == "" }
       view s = count s in cluster.pods where selector(cluster.services["default"]["s0"].spec.selector).matches(s.labels)
@@ -133,7 +147,7 @@ SMALL = [
 
 @pytest.mark.parametrize("text", SMALL)
 def test_small_rules_say_what_the_oracle_says(text: str) -> None:
-    @examples(60)
+    @examples(45)
     @given(scenarios())
     def holds(scenario: Scenario) -> None:
         agree(Policy(text).rules(), {}, scenario)

@@ -74,11 +74,11 @@ class Follower:
         if changes is None:
             self.start_again()
             return
-        for kind, key in changes:
-            if kind == "pod":
-                self.replay(str(key))
-            elif kind == "node" and key in self.state.nodes:
-                for uid in self.state.nodes[str(key)].pods:
+        for change in changes:
+            if change.kind == "pod":
+                self.replay(str(change.key))
+            elif change.kind == "node" and change.key in self.state.nodes:
+                for uid in self.state.nodes[str(change.key)].pods:
                     self.replay(uid)
         self.read = self.state.generation
 

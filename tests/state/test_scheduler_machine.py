@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace as replaced
+from tests.state.reference import scores, total_of
 
-from ksp.compile.tables import Table, Tables
+from ksp.compile.table import Table
+from ksp.compile.tables import Tables
 from ksp.core.changes import Bind, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod, Warn
 from ksp.core.filter import Filter, Filtered
 from ksp.core.node_order import ZONE
 from ksp.core.queue import Place
 from ksp.core.scheduler import Scheduler
-from ksp.core.score import score
+from ksp.core.score import Scored
 from ksp.core.state import ClusterState
 from ksp.model.apps import Service
 from ksp.model.decode import convert
-from ksp.model.info import PodInfo
+from ksp.model.info import NodeInfo, PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.policy.load import DEFAULT, load, profiles
@@ -415,7 +417,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         state = self.scheduler.state
         for table in self.scheduler.tables._tables.values():
             table.follow(state)
-            fresh = Table(table.plan, table.contribute, table.namespace)
+            fresh = Table(table.plan, table.contribute)
             fresh.follow(state)
             assert (table.result, table.total) == (fresh.result, fresh.total), table.plan.name
 
@@ -425,10 +427,11 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.probes += 1
         probe = Shown("probe", "probe", self.probes % (len(PODS) - 2)).pod()
         cycle = self.scheduler.cycles["default-scheduler"]
-        kept = decided(PodInfo.of(probe), cycle.filter, self.scheduler.state)
+        kept = decided(PodInfo.of(probe), cycle.filter, self.scheduler.state, cycle.score)
         fresh = self.rebuilt()
         anew = Filter(profile(), fresh, Tables(fresh), self.scheduler.queue.nominations.nodes)
-        assert kept == decided(PodInfo.of(probe), anew, fresh)
+        plain = partial(scores, profile(), anew.tables)
+        assert kept == decided(PodInfo.of(probe), anew, fresh, plain)
 
     def rebuilt(self) -> ClusterState:
         """A state made of what stands in the list, with the nodes in the same order."""
@@ -442,12 +445,13 @@ class SchedulerMachine(RuleBasedStateMachine):
         return state
 
 
-def decided(pod: PodInfo, subject: Filter, state: ClusterState) -> tuple[Mapping[str, object], object]:
+def decided(
+    pod: PodInfo, subject: Filter, state: ClusterState, score: Callable[[PodInfo, Sequence[NodeInfo]], Scored]
+) -> tuple[Mapping[str, object], object]:
     """By node the refusal, and the scores of the nodes that are left, which are left in the order of the nodes."""
     found: Filtered = subject.run(pod, state.node_list())
-    scored = score(profile(), subject.tables, pod, found.feasible)
     left = [row.name for row in found.feasible]
-    return {"before": found.before, **found.refused}, (left, scored.by_plugin, scored.total, scored.error)
+    return {"before": found.before, **found.refused}, (left, total_of(score(pod, found.feasible)))
 
 
 # To make a failing example small takes minutes: it is left to the thorough run.

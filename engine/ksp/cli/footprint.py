@@ -14,6 +14,7 @@ from ksp.check.report import Report
 from ksp.check.typed import Rule
 from ksp.cli.policy_files import chosen_rules, place_of, sound_policy
 from ksp.cli.terminal import BOLD, DIM, is_colored, paint, width
+from ksp.compile.events import shown
 from ksp.compile.footprint import Footprint, ViewReads, footprint_of
 
 LABEL = 9  # columns of the words on the left
@@ -29,8 +30,8 @@ class Read:
 
     @property
     def events(self) -> list[str]:
-        """Only predicates deny, and so only they can be helped."""
-        return sorted(self.footprint.events) if self.rule.kind == "predicate" else []
+        """In which way each has to go, where only one can help."""
+        return shown(self.footprint.events)
 
 
 @click.command

@@ -6,6 +6,8 @@ import math
 
 import click
 
+from ksp.cli.feature_gates import EQUIVALENCE_CLASSES, feature_gates
+
 
 def _finite(_context: click.Context, _option: click.Parameter, value: float) -> float:
     if not math.isfinite(value):
@@ -78,6 +80,14 @@ def _name(_context: click.Context, _option: click.Parameter, value: str | None) 
 )
 @click.option("--seed", type=int, help="Of the dice that choose among equal nodes, so that a run can be repeated.")
 @click.option(
+    "--feature-gates",
+    "gates",
+    multiple=True,
+    callback=feature_gates,
+    metavar="NAME=BOOL,...",
+    help=f"{EQUIVALENCE_CLASSES}=false: decide for each pod as if there had been none before it.",
+)
+@click.option(
     "-v",
     "--v",
     "verbosity",
@@ -89,7 +99,8 @@ def _name(_context: click.Context, _option: click.Parameter, value: str | None) 
 def run(
     kubeconfig: str | None, master: str | None, scheduler_name: str | None, policy_file: str | None,
     policy_dir: str | None, algorithm_provider: str | None, percentage: int | None, unread_fields: str, qps: float,
-    burst: int, watch_inactivity: float, bind_address: str, port: int, seed: int | None, verbosity: int,
+    burst: int, watch_inactivity: float, bind_address: str, port: int, seed: int | None, gates: dict[str, bool],
+    verbosity: int,
 ) -> None:  # fmt: skip
     """Schedule the pods of a cluster.
 
@@ -107,6 +118,7 @@ def run(
     options = Options(
         policy, kubeconfig, master, qps=qps, burst=burst, unread_fields=UnreadFields(unread_fields),
         bind_address=bind_address, port=port or None, watch_inactivity=watch_inactivity, seed=seed,
+        equivalence_classes=gates[EQUIVALENCE_CLASSES],
     )  # fmt: skip
     set_up(verbosity)
     try:

@@ -45,6 +45,8 @@ from ksp.model.info import PodInfo
 class CachePhase(Enum):
     """Where a pod stands between decision and confirmation."""
 
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is slow, and asked for with each move
+
     ABSENT = "absent"
     ASSUMED = "assumed"
     BOUND = "bound"
@@ -53,6 +55,8 @@ class CachePhase(Enum):
 
 class CacheEvent(Enum):
     """What can happen to a pod."""
+
+    __hash__ = object.__hash__
 
     ASSUME = "assume"
     FINISH_BINDING = "finish binding"

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
 
 from ksp.compile.runtime import Denial
-from ksp.core.filter import Filter, Filtered
+from ksp.core.equivalence.classes import Classes, PodClass
+from ksp.core.equivalence.present import Present
+from ksp.core.equivalence.scores import Feasible, scored, sums
+from ksp.core.equivalence.verdicts import FEASIBLE, Judged, Verdicts, counted, fails, reasons_in
+from ksp.core.filter import Filter, Filtered, Nominated, Refused
 from ksp.core.fit_error import fit_error
-from ksp.core.score import Scored, score
+from ksp.core.score import Scored
 from ksp.core.state import ClusterState
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.policy.profile import Profile
@@ -21,12 +28,15 @@ NO_NODES = "no nodes available to schedule pods"
 ITSELF = "(the pod itself)"  # no event but its own change can help
 EMPTINESS = "(the empty cluster)"  # a node can
 
+MOST_CLASSES: Final = 1_000  # equivalence classes that a profile keeps, unless told otherwise
+
 
 @dataclass(slots=True)
 class Decision:
     """What came of an attempt. `node` is the name of the chosen node, "" if there is none; then `message` says why, as
     kube-scheduler words it, and `failed` tells an error from "no node fits". `denied_by` are the rules that denied
-    nodes. `unread` are fields of the pod that the policy does not read."""
+    nodes. `scored` is there if scores were asked for, and came to be. `unread` are fields of the pod that the policy
+    does not read."""
 
     node: str = ""
     message: str = ""
@@ -37,20 +47,36 @@ class Decision:
     unread: Unread = NOTHING
 
 
-class Cycle:
-    """Decides for the pods of one profile. Keeps, between decisions, only where the next search for nodes starts.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The feasible nodes among those that were looked at; what was said of all of these, and how often."""
 
-    Without `unread_by` all fields of a pod count as read.
+    filtered: Filtered
+    counts: list[tuple[Refused, int]]
+    feasible: Feasible
+
+
+class Cycle:
+    """Decides for the pods of one profile. Keeps, between decisions, where the next search for nodes starts, and the
+    profile's equivalence classes: `equivalence_classes` at most, none if that is 0. Without `columns` rules are asked
+    node by node.
+
+    Without `unread_by` all fields of a pod count as read. With `keep_scores` decisions show how nodes scored.
     """
 
     def __init__(
-        self, profile: Profile, state: ClusterState, nodes_filter: Filter, dice: Dice, unread_by: UnreadBy | None = None
-    ) -> None:
+        self, profile: Profile, present: Present, nominated: Nominated, dice: Dice, unread_by: UnreadBy | None = None,
+        *, equivalence_classes: int = MOST_CLASSES, columns: bool = True, keep_scores: bool = False,
+    ) -> None:  # fmt: skip
         self.profile = profile
-        self.state = state
-        self.filter = nodes_filter
+        self.present = present
+        self.state = present.state
+        self.nominated = nominated
+        self.filter = Filter(profile, present.state, present.tables, nominated)
+        self.classes = Classes(profile, present, most=equivalence_classes, columns=columns)
         self.dice = dice
         self.unread_by = unread_by
+        self.keep_scores = keep_scores
         self.start = 0
 
     def decide(self, pod: PodInfo) -> Decision:
@@ -64,53 +90,121 @@ class Cycle:
         decision.unread = unread
         return decision
 
+    def fits(self, pod: PodInfo) -> bool | None:
+        """Whether some node is feasible for the pod now; None if only an attempt can tell: something is wrong with the
+        pod, there is no node, a rule fails, or pods are nominated to nodes."""
+        refused = self.unread_by is not None and self.unread_by.of(pod).refused
+        if pod.error or refused or self.nominated() or not self.state.nodes:
+            return None
+        if any(claim_errors(pod, self.state)):
+            return None
+        return self.classes.fits(pod)
+
+    def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Scored:
+        """How these nodes score for the pod, if they are the feasible ones."""
+        self.present.follow()
+        pods, columns = self.classes.of(pod), self.present.columns
+        pods.totals.refresh_memos()
+        slots = np.array([columns.slot_of[node.name] for node in nodes], dtype=np.int64)
+        return scored(pods.priorities, pod.name, Feasible(columns, slots))
+
     def _decided(self, pod: PodInfo) -> Decision:
         if pod.error:
             return Decision(message=pod.error, denied_by=frozenset({ITSELF}))
-        error = next(claim_errors(pod, self.state), "")
+        error = next(claim_errors(pod, self.state), "") if pod.spec.volumes else ""
         if error:
             return Decision(message=error, failed=True)
-        nodes = self.state.node_list()
+        nodes = len(self.state.nodes)
         if not nodes:
             return Decision(message=NO_NODES, denied_by=frozenset({EMPTINESS}))
-        filtered = self._filtered(pod, nodes)
-        failure = filtered.failure()
-        if failure is not None:
+        with_nominated = self.filter.with_nominated(pod)
+        self.present.follow()
+        pods = self.classes.of(pod)
+        verdicts = pods.verdicts
+        enough = nodes_to_find(nodes, self.profile.percentage)
+        decided = verdicts.before is not None or not (verdicts.feasible or verdicts.failed or with_nominated)
+        if decided and enough < nodes:
+            self.start %= nodes
+        if verdicts.before is not None:
+            return self._before(pod, verdicts.before, nodes)
+        if not decided and (with_nominated or enough < nodes):
+            return self._among(pod, pods, self._found(verdicts, with_nominated, enough))
+        if verdicts.failed:
+            return self._among(pod, pods, self._all(pods))
+        return self._of_class(pod, pods)
+
+    def _before(self, pod: PodInfo, before: Refused, nodes: int) -> Decision:
+        """What a `prefilter` decided for all nodes."""
+        filtered = Filtered(before)
+        if not isinstance(before.answer, Denial):
             return Decision(message=failure_text(filtered, pod), failed=True, filtered=filtered)
-        if not filtered.feasible:
-            return self._nothing_fits(filtered, len(nodes))
-        if len(filtered.feasible) == 1:
-            return Decision(filtered.feasible[0].name, filtered=filtered)
-        scored = score(self.profile, self.filter.tables, pod, filtered.feasible)
-        if scored.error:
-            return Decision(message=scored.error, failed=True, filtered=filtered, scored=scored)
-        return Decision(self._best(filtered.feasible, scored.total), filtered=filtered, scored=scored)
+        reasons, rules = reasons_in([(before, nodes)])
+        return Decision(message=fit_error(nodes, reasons), filtered=filtered, denied_by=rules)
 
-    def _filtered(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Filtered:
-        """All nodes, or as many as the profile's percentage asks for, from where the last search ended."""
-        enough = nodes_to_find(len(nodes), self.profile.percentage)
-        if enough >= len(nodes):
-            return self.filter.run(pod, nodes)
-        start = self.start % len(nodes)
-        filtered = self.filter.run(pod, [*nodes[start:], *nodes[:start]], enough)
-        self.start = (start + filtered.examined) % len(nodes)
-        return filtered
+    # ---- all nodes, none of which needs a look of its own
 
-    def _nothing_fits(self, filtered: Filtered, nodes: int) -> Decision:
-        if filtered.before is not None and isinstance(filtered.before.answer, Denial):
-            reasons = list(filtered.before.answer.reasons) * nodes
-            denied_by = frozenset({filtered.before.rule})
+    def _of_class(self, pod: PodInfo, pods: PodClass) -> Decision:
+        verdicts = pods.verdicts
+        if not verdicts.feasible:
+            unfit = pods.unfit()
+            return Decision(message=unfit.message, filtered=unfit.filtered, denied_by=unfit.denied_by)
+        if verdicts.feasible == 1:
+            slot = int(verdicts.slots()[0])
+        elif self.keep_scores or not pods.totals.refresh():
+            return self._among(pod, pods, self._all(pods))
         else:
-            denials = [(r.rule, r.answer) for r in filtered.refused.values() if isinstance(r.answer, Denial)]
-            reasons = [reason for _, denial in denials for reason in denial.reasons]
-            denied_by = frozenset(rule for rule, _ in denials)
-        return Decision(message=fit_error(nodes, reasons), filtered=filtered, denied_by=denied_by)
+            slot = pods.totals.best(self.dice)
+        return Decision(self._name(slot), filtered=pods.filtered())
 
-    def _best(self, feasible: Sequence[NodeInfo], total: Sequence[int]) -> str:
-        """The node with the highest total; one of those that tie, each as likely as the others."""
-        highest = max(total)
-        ties = [i for i, t in enumerate(total) if t == highest]
-        return feasible[ties[self.dice.below(len(ties))] if len(ties) > 1 else ties[0]].name
+    # ---- nodes in order
+
+    def _all(self, pods: PodClass) -> Found:
+        return Found(pods.filtered(), pods.verdicts.counts(), Feasible(self.present.columns, pods.verdicts.slots()))
+
+    def _found(self, verdicts: Verdicts, judged: Mapping[str, Refused | None], enough: int) -> Found:
+        """As many feasible nodes as are enough, from where the last search ended. Nodes that are judged already, with
+        the pods nominated to them, have to pass without these, too."""
+        columns = self.present.columns
+        nodes, order = self.state.node_list(), columns.order
+        codes, refusals = verdicts.codes, verdicts.refusals
+        if any(judged.values()):
+            codes, refusals = verdicts.overridden(judged)
+        if enough >= len(nodes):
+            places, examined = np.flatnonzero(codes[order] == FEASIBLE), len(nodes)
+        else:
+            start = self.start % len(nodes)
+            nodes, order = [*nodes[start:], *nodes[:start]], np.roll(order, -start)
+            places = np.flatnonzero(codes[order] == FEASIBLE)[:enough]
+            examined = int(places[-1]) + 1 if len(places) == enough else len(nodes)
+            self.start = (start + examined) % len(nodes)
+        looked_at = order[:examined]
+        shown = Filtered(examined=examined, judged=Judged(nodes[:examined], looked_at, codes.copy(), refusals))
+        return Found(shown, counted(codes[looked_at], refusals), Feasible(columns, order[places]))
+
+    def _among(self, pod: PodInfo, pods: PodClass, found: Found) -> Decision:
+        """The decision for the best of the nodes that were found."""
+        filtered, slots = found.filtered, found.feasible.slots
+        if fails(found.counts):
+            return Decision(message=failure_text(filtered, pod), failed=True, filtered=filtered)
+        if not len(slots):
+            reasons, rules = reasons_in(found.counts)
+            message = fit_error(len(self.state.nodes), reasons)
+            return Decision(message=message, filtered=filtered, denied_by=rules)
+        if len(slots) == 1:
+            return Decision(self._name(slots[0]), filtered=filtered)
+        pods.totals.refresh_memos()
+        by_plugin: dict[str, list[int]] | None = {} if self.keep_scores else None
+        total = sums(pods.priorities, pod.name, found.feasible, by_plugin)
+        if isinstance(total, str):
+            scored = Scored(error=total) if self.keep_scores else None
+            return Decision(message=total, failed=True, filtered=filtered, scored=scored)
+        scored = None if by_plugin is None else Scored(by_plugin, total.tolist())
+        ties = np.flatnonzero(total == total.max())
+        chosen = ties[self.dice.below(len(ties))] if len(ties) > 1 else ties[0]
+        return Decision(self._name(slots[chosen]), filtered=filtered, scored=scored)
+
+    def _name(self, slot: int) -> str:
+        return self.present.columns.nodes[slot].name
 
 
 def failure_text(filtered: Filtered, pod: PodInfo) -> str:

@@ -7,7 +7,7 @@ without; it must pass both times.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ksp.compile.runtime import Denial, Failure
 from ksp.compile.tables import Tables
@@ -28,15 +28,35 @@ class Refused:
     answer: Denial | Failure
 
 
-@dataclass(slots=True)
+Judged = Sequence[tuple[NodeInfo, Refused | None]]
+
+
 class Filtered:
     """What came of filtering: `before` if a `prefilter` decided for all nodes; else the feasible nodes, in the order in
-    which they were looked at, and for the others the first rule that refused them."""
+    which they were looked at, and for the others the first rule that refused them. `examined` is how many nodes were
+    looked at. `judged` gives them with what was said of them: it is called when somebody asks."""
 
-    before: Refused | None = None
-    feasible: list[NodeInfo] = field(default_factory=list)
-    refused: dict[str, Refused] = field(default_factory=dict)
-    examined: int = 0
+    __slots__ = ("_feasible", "_judged", "_refused", "before", "examined")
+
+    def __init__(
+        self, before: Refused | None = None, examined: int = 0, judged: Callable[[], Judged] | None = None
+    ) -> None:
+        self.before = before
+        self.examined = examined
+        self._judged = judged
+        self._feasible: list[NodeInfo] = []
+        self._refused: dict[str, Refused] = {}
+
+    @property
+    def feasible(self) -> list[NodeInfo]:
+        self._make()
+        return self._feasible
+
+    @property
+    def refused(self) -> dict[str, Refused]:
+        """By the names of the nodes."""
+        self._make()
+        return self._refused
 
     def failure(self) -> Refused | None:
         """The first failure, which ends the attempt, if there is one."""
@@ -44,9 +64,19 @@ class Filtered:
             return self.before if isinstance(self.before.answer, Failure) else None
         return next((r for r in self.refused.values() if isinstance(r.answer, Failure)), None)
 
+    def _make(self) -> None:
+        if self._judged is not None:
+            judged, self._judged = self._judged, None
+            for node, refused in judged():
+                if refused is None:
+                    self._feasible.append(node)
+                else:
+                    self._refused[node.name] = refused
+
 
 class Filter:
-    """Filters nodes for one profile. `nominated` gives the nodes with nominated pods, and those by uid."""
+    """Filters nodes for one profile, one node after the other. `nominated` gives the nodes with nominated pods, and
+    those by uid."""
 
     def __init__(self, profile: Profile, state: ClusterState, tables: Tables, nominated: Nominated) -> None:
         self.profile = profile
@@ -56,39 +86,40 @@ class Filter:
 
     def run(self, pod: PodInfo, nodes: Sequence[NodeInfo], enough: int | None = None) -> Filtered:
         """Judges nodes in order; stops once `enough` are feasible."""
-        result = Filtered()
         checks: list[Check] = []
         for active in self.profile.predicates:
             bound = active.predicate.bind(pod, self.tables)
             if bound.outcome is not None:
-                result.before = Refused(active.name, active.plugin, bound.outcome)
-                return result
+                return Filtered(before=Refused(active.name, active.plugin, bound.outcome))
             if bound.check is not None:
                 checks.append((active, bound.check))
-        with_nominated = self._with_nominated(pod, nodes)
+        with_nominated = self.with_nominated(pod, nodes)
         if with_nominated:
             checks = self._bound(pod)  # to the state as it is again
+        judged: list[tuple[NodeInfo, Refused | None]] = []
+        feasible = 0
         for node in nodes:
             refused = with_nominated.get(node.name) or judge(checks, node)
-            result.examined += 1
-            if refused is not None:
-                result.refused[node.name] = refused
-                continue
-            result.feasible.append(node)
-            if enough is not None and len(result.feasible) >= enough:
+            judged.append((node, refused))
+            feasible += refused is None
+            if enough is not None and feasible >= enough:
                 break
-        return result
+        return Filtered(examined=len(judged), judged=lambda: judged)
 
-    def _with_nominated(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Mapping[str, Refused | None]:
-        """The verdict on the nodes with nominated pods that count against the pod, as if those were there."""
-        verdicts: dict[str, Refused | None] = {}
+    def with_nominated(self, pod: PodInfo, nodes: Iterable[NodeInfo] | None = None) -> dict[str, Refused | None]:
+        """The verdicts on those of the nodes, by default of all, to which pods are nominated that count against the
+        pod: with these pods there. The state is as before afterwards."""
         nominated = self.nominated()
-        if nominated:
-            for node in nodes:
-                there = nominated.get(node.name, {}).values()
-                counting = [p for p in there if p.priority >= pod.priority and p.uid != pod.uid]
-                if counting:
-                    verdicts[node.name] = self._with(pod, node, counting)
+        if not nominated:
+            return {}
+        known = self.state.nodes
+        asked = [known[name] for name in nominated if name in known] if nodes is None else nodes
+        verdicts: dict[str, Refused | None] = {}
+        for node in asked:
+            there = nominated.get(node.name, {}).values()
+            counting = [p for p in there if p.priority >= pod.priority and p.uid != pod.uid]
+            if counting:
+                verdicts[node.name] = self._with(pod, node, counting)
         return verdicts
 
     def _with(self, pod: PodInfo, node: NodeInfo, added: Sequence[PodInfo]) -> Refused | None:

@@ -7,7 +7,7 @@ nothing of the claim; one that names another node moves it, and one that names n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ksp.model.info import PodInfo
 
@@ -56,6 +56,10 @@ class Nominations:
 
     def node_of(self, uid: str) -> str | None:
         return self._node_of.get(uid)
+
+    def uids(self) -> Collection[str]:
+        """The nominated pods."""
+        return self._node_of.keys()
 
     def nodes(self) -> Mapping[str, Mapping[str, PodInfo]]:
         """The nodes with nominated pods; nothing else has an entry."""

@@ -30,17 +30,23 @@ when it comes back, since what failed is not what it is now.
 
 Pods that gates hold back are only counted: they are in no place.
 
-A move request comes with a cluster event. It may be just what a pod in flight needs, whose failure is not known
-yet. So each pop starts a cycle, a move request marks the current one, and a pod that fails goes to BACKOFF if its
-own cycle or a later one is marked. The end of patience is no event, and marks nothing.
+A move request comes with a cluster event, which may help the pods that certain rules denied. Pods that are alike are
+asked about together, and of them wakes who may find a node (`ksp.core.sleepers`). If there are more kinds of pods than
+may be asked about at once, the rest is when the next pod is popped; until then `next_deadline` is now.
+
+An event may be just what a pod in flight needs, whose failure is not known yet: nobody asks about it. So each pop
+starts a cycle, a move request marks the current one, and a pod that fails goes to BACKOFF if its own cycle or a later
+one is marked; whether the event can help it is not looked at. A pod that fails without such a mark was judged in the
+state that the last event left: its failure answers for all that are like it. The end of patience is no event, and marks
+nothing.
 
 There is no timer. What is due by `now` moves when the queue is popped; `next_deadline` says when that is.
 (kube-scheduler looks every second for pods that have backed off, and every 30 s for those that lost patience, so
 there they wait up to that much longer.) Times are those of the caller's clock, and never go back. Identity is the
 uid: a pod that comes under the name of another is another pod, and `namesake` tells which.
 
-Every operation is O(log n), but a move request asks once for each set of rules that denied pods, of which there are
-few, and then moves the pods that it wakes.
+Every operation is O(log n), but a move request looks once at each set of rules that denied pods, of which there are
+few, asks a bounded number of questions, and then moves the pods that it wakes.
 """
 
 from __future__ import annotations
@@ -48,7 +54,6 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import takewhile
 from typing import Final
 
@@ -56,54 +61,11 @@ from ksp.core.backoff import Backoff
 from ksp.core.errors import IllegalMoveError
 from ksp.core.lazy_heap import LazyHeap
 from ksp.core.nominations import Nominations
+from ksp.core.queue_moves import AWAKE, TRANSITIONS, Place, QueueEvent
+from ksp.core.sleepers import UNKNOWN_CAUSE, Sleepers
 from ksp.model.info import PodInfo
 
-
-class Place(Enum):
-    """Where a pod is."""
-
-    ABSENT = "absent"
-    ACTIVE = "active"
-    BACKOFF = "backoff"
-    UNSCHEDULABLE = "unschedulable"
-    IN_FLIGHT = "in flight"
-
-
-class QueueEvent(Enum):
-    """What can happen to a pod."""
-
-    ADD = "add"
-    POP = "pop"
-    FAIL = "fail"
-    RETRY = "retry"
-    UPDATE = "update"
-    DELETE = "delete"
-    WAKE = "wake"
-    EXPIRE = "expire"
-
-
-_AWAKE: Final = frozenset({Place.ACTIVE, Place.BACKOFF})
-
-# Where an event can lead; the conditions are told above.
-TRANSITIONS: Final[dict[tuple[Place, QueueEvent], frozenset[Place]]] = {
-    (Place.ABSENT, QueueEvent.ADD): frozenset({Place.ACTIVE}),
-    (Place.ABSENT, QueueEvent.DELETE): frozenset({Place.ABSENT}),
-    (Place.ABSENT, QueueEvent.FAIL): frozenset({Place.ABSENT}),
-    (Place.ABSENT, QueueEvent.RETRY): frozenset({Place.ABSENT}),
-    (Place.ACTIVE, QueueEvent.POP): frozenset({Place.IN_FLIGHT}),
-    (Place.ACTIVE, QueueEvent.UPDATE): frozenset({Place.ACTIVE}),
-    (Place.ACTIVE, QueueEvent.DELETE): frozenset({Place.ABSENT}),
-    (Place.BACKOFF, QueueEvent.EXPIRE): frozenset({Place.ACTIVE}),
-    (Place.BACKOFF, QueueEvent.UPDATE): frozenset({Place.ACTIVE, Place.BACKOFF}),
-    (Place.BACKOFF, QueueEvent.DELETE): frozenset({Place.ABSENT}),
-    (Place.UNSCHEDULABLE, QueueEvent.WAKE): _AWAKE,
-    (Place.UNSCHEDULABLE, QueueEvent.UPDATE): frozenset({Place.ACTIVE, Place.UNSCHEDULABLE}),
-    (Place.UNSCHEDULABLE, QueueEvent.DELETE): frozenset({Place.ABSENT}),
-    (Place.IN_FLIGHT, QueueEvent.FAIL): frozenset({Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE}),
-    (Place.IN_FLIGHT, QueueEvent.RETRY): _AWAKE,
-    (Place.IN_FLIGHT, QueueEvent.UPDATE): frozenset({Place.IN_FLIGHT}),
-    (Place.IN_FLIGHT, QueueEvent.DELETE): frozenset({Place.ABSENT}),
-}
+__all__ = ["OUT_OF_PATIENCE", "TRANSITIONS", "Place", "QueueEvent", "QueuedPod", "SchedulingQueue"]
 
 # Why pods come to a place, in the words of kube-scheduler's metric queue_incoming_pods_total; who wakes them says why.
 _CAUSES: Final = {
@@ -111,7 +73,6 @@ _CAUSES: Final = {
     QueueEvent.RETRY: "ScheduleAttemptFailure", QueueEvent.UPDATE: "PodUpdate",
 }  # fmt: skip
 OUT_OF_PATIENCE: Final = "UnschedulableTimeout"
-UNKNOWN_CAUSE: Final = "Unknown"
 _QUEUES: Final = frozenset({Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE})
 
 
@@ -150,6 +111,7 @@ class SchedulingQueue:
         self.patience = patience
         self.nominations = Nominations()
         self.incoming: Counter[tuple[str, str]] = Counter()
+        self.sleepers: Sleepers[QueuedPod] = Sleepers(self._backoff_end)
         self._pods: dict[str, QueuedPod] = {}
         self._uid_of: dict[tuple[str, str], str] = {}
         self._gated: dict[str, PodInfo] = {}
@@ -157,7 +119,6 @@ class SchedulingQueue:
         self._backoff: LazyHeap[QueuedPod] = LazyHeap()
         # In the order of `added`, since pods enter with the present time: the first loses patience first.
         self._unschedulable: OrderedDict[str, QueuedPod] = OrderedDict()
-        self._denied_by: dict[frozenset[str], dict[str, QueuedPod]] = {}
         self._cycle = 0
         self._moved_in_cycle = -1
 
@@ -194,7 +155,7 @@ class SchedulingQueue:
 
     def next_deadline(self, now: float) -> float | None:
         """The earliest time, from now on, at which `pop` gives a pod unless something else happens; None for never."""
-        if self._active:
+        if self._active or self.sleepers.owing:
             return now
         due = []
         if (first := self._backoff.first()) is not None:
@@ -226,9 +187,11 @@ class SchedulingQueue:
     def pop(self, now: float) -> QueuedPod | None:
         """The pod to try now, in flight from here on; None if none is ready. Starts a cycle."""
         self._flush(now)
-        first = self._active.first()
-        if first is None:
-            return None
+        self._ask(now)
+        while (first := self._active.first()) is None:
+            if not self.sleepers.owing:
+                return None
+            self._ask(now)
         queued = first[1]
         self._cycle += 1
         queued.cycle = self._cycle
@@ -262,6 +225,8 @@ class SchedulingQueue:
             queued.changed_in_flight |= changed
         elif queued.place is Place.ACTIVE and info.priority != old.priority:
             self._enter(queued)
+        elif queued.place is Place.UNSCHEDULABLE:
+            self.sleepers.changed(queued)
         after = Place.ACTIVE if changed and queued.place is not Place.IN_FLIGHT else queued.place
         self._move(queued, QueueEvent.UPDATE, after)
         return queued.place
@@ -286,11 +251,21 @@ class SchedulingQueue:
 
     def move(self, may_help: Callable[[frozenset[str]], bool], now: float, cause: str = UNKNOWN_CAUSE) -> int:
         """Something happened in the cluster that may help the unschedulable pods which certain rules denied: wake
-        them, in the order in which they failed; how many there were."""
+        those that may find a node now, in the order in which they failed; how many there were."""
         self._moved_in_cycle = self._cycle
-        helped = [pods for rules, pods in self._denied_by.items() if may_help(rules)]
-        awake = sorted((queued for pods in helped for queued in pods.values()), key=lambda queued: queued.cycle)
-        for queued in awake:
+        self.sleepers.help(may_help, cause)
+        return self._let_out(now)
+
+    def _ask(self, now: float) -> None:
+        """Ask about pods for which there were too many questions before."""
+        self.sleepers.renew()
+        self._let_out(now)
+
+    def _let_out(self, now: float) -> int:
+        if not self.sleepers.owing:
+            return 0
+        awake = sorted(self.sleepers.woken(self.nominations.uids(), now), key=lambda pair: pair[0].cycle)
+        for queued, cause in awake:
             self._wake(queued, now, cause)
         return len(awake)
 
@@ -355,6 +330,8 @@ class SchedulingQueue:
         if place is queued.place:
             return
         self._leave(queued)
+        if place not in AWAKE:
+            self.sleepers.tried(queued.uid)
         queued.place = place
         self._enter(queued)
         if place in _QUEUES:
@@ -368,10 +345,7 @@ class SchedulingQueue:
                 self._backoff.discard(queued.uid)
             case Place.UNSCHEDULABLE:
                 del self._unschedulable[queued.uid]
-                alike = self._denied_by[queued.unschedulable_by]
-                del alike[queued.uid]
-                if not alike:
-                    del self._denied_by[queued.unschedulable_by]
+                self.sleepers.discard(queued.uid)
             case Place.ABSENT | Place.IN_FLIGHT:
                 pass
 
@@ -383,7 +357,7 @@ class SchedulingQueue:
                 self._backoff.put(queued.uid, queued, (self._backoff_end(queued),))
             case Place.UNSCHEDULABLE:
                 self._unschedulable[queued.uid] = queued
-                self._denied_by.setdefault(queued.unschedulable_by, {})[queued.uid] = queued
+                self.sleepers.add(queued)
             case Place.ABSENT | Place.IN_FLIGHT:
                 pass
 

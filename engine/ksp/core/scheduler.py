@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ksp.compile.tables import Tables
 from ksp.core.cache import SchedulerCache
 from ksp.core.changes import (
     SCHEDULER_ERROR,
@@ -31,23 +30,26 @@ from ksp.core.changes import (
     SetObject,
     SetPod,
 )
-from ksp.core.cycle import Cycle, Decision
-from ksp.core.filter import Filter
+from ksp.core.cycle import MOST_CLASSES, Cycle, Decision
+from ksp.core.equivalence.present import Present
+from ksp.core.pod_kinds import PodKinds
 from ksp.core.queue import Place, QueuedPod, SchedulingQueue
 from ksp.core.state import ClusterState
 from ksp.core.unread_pods import UnreadPods
 from ksp.core.wake import (
     NODE_ADD,
-    NODE_DELETE,
-    POD_ADD,
-    POD_DELETE,
+    NODE_GONE,
+    NODE_GONE_WITH_PODS,
+    ROOM,
     Wake,
     cause_of,
     differs,
     node_events,
     object_differs,
     object_event,
+    pod_came,
     pod_events,
+    pod_gone,
 )
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
@@ -72,25 +74,36 @@ class Step:
 class Scheduler:
     """Schedules the pods that name one of its profiles.
 
-    For metrics: `pending`, `cache_size`, `queue.incoming` (how often pods came to a place of the queue, and why) and
-    `unread.counts` (pods with fields that the policy does not read).
+    For metrics: `pending`, `cache_size`, `queue.incoming` (how often pods came to a place of the queue, and why),
+    `queue.sleepers` (questions about unschedulable pods), `unread.counts` (pods with fields that the policy does not
+    read), and of each cycle its `classes`. Without `equivalence_classes` nobody is asked about unschedulable pods.
     """
 
     def __init__(
         self, profiles: Sequence[Profile], dice: Dice, *, queue: SchedulingQueue | None = None,
         assumed_ttl: float | None = None, unread_fields: UnreadFields = UnreadFields.REFUSE,
+        equivalence_classes: int = MOST_CLASSES, columns: bool = True,
     ) -> None:  # fmt: skip
         self.state = ClusterState()
         self.cache = SchedulerCache(self.state, assumed_ttl)
         self.queue = SchedulingQueue() if queue is None else queue
-        self.tables = Tables(self.state)
+        self.present = Present.of(self.state)
+        self.tables = self.present.tables
         self.wake = Wake(profiles)
         self.unread = UnreadPods(profiles, unread_fields)
-        self.cycles = {profile.scheduler_name: self._cycle(profile, dice) for profile in profiles}
+        self.cycles = {
+            profile.scheduler_name: Cycle(
+                profile, self.present, self.queue.nominations.nodes, dice, self.unread.by[profile.scheduler_name],
+                equivalence_classes=equivalence_classes, columns=columns,
+            )
+            for profile in profiles
+        }  # fmt: skip
+        if equivalence_classes:
+            self.queue.sleepers.fits = self._fits
+            self.queue.sleepers.kind_of = PodKinds(profiles).of
 
-    def _cycle(self, profile: Profile, dice: Dice) -> Cycle:
-        nodes_filter = Filter(profile, self.state, self.tables, self.queue.nominations.nodes)
-        return Cycle(profile, self.state, nodes_filter, dice, self.unread.by[profile.scheduler_name])
+    def _fits(self, pod: PodInfo) -> bool | None:
+        return self.cycles[pod.scheduler_name].fits(pod)
 
     # ---- sizes
 
@@ -133,7 +146,7 @@ class Scheduler:
             queued = self.queue.get(pod.uid)
             if queued is not None:
                 self.queue.retry(queued, now)
-            self._move(frozenset({POD_DELETE}), now)
+            self._move(pod_gone(pod), now)
 
     def _refused(self, queued: QueuedPod, decision: Decision, now: float) -> Report:
         if decision.failed:
@@ -149,8 +162,9 @@ class Scheduler:
     def bind_failed(self, uid: str, now: float) -> None:
         """The pod is not bound: it leaves the node, and is tried again after its backoff. If it went away and came back
         meanwhile, it waits for another attempt already."""
-        if self.cache.forget(uid) is not None:
-            self._move(frozenset({POD_DELETE}), now)
+        forgotten = self.cache.forget(uid)
+        if forgotten is not None:
+            self._move(pod_gone(forgotten), now)
         queued = self.queue.get(uid)
         if queued is not None and queued.place is Place.IN_FLIGHT:
             self.queue.retry(queued, now)
@@ -190,9 +204,9 @@ class Scheduler:
     def _delete_node(self, name: str, now: float) -> None:
         """A node goes, and with it its pods are out of sight."""
         if name in self.state.nodes:
-            events = {NODE_DELETE, POD_DELETE} if self.state.nodes[name].pods else {NODE_DELETE}
+            events = NODE_GONE_WITH_PODS if self.state.nodes[name].pods else NODE_GONE
             self.state.remove_node(name)
-            self._move(frozenset(events), now)
+            self._move(events, now)
 
     def _object(self, kind: str, namespace: str, name: str) -> object | None:
         objects = self.state.objects[kind]
@@ -203,7 +217,7 @@ class Scheduler:
             self.queue.move(lambda rules: self.wake.may_help(rules, events), now, cause_of(events))
 
     def _set_pod(self, pod: Pod, now: float) -> None:
-        info = PodInfo.of(pod)
+        info = PodInfo.of(pod, self.cache.get(pod.metadata.uid))
         for gone in (self.cache.namesake(info), self.queue.namesake(info)):
             if gone is not None:
                 self._delete_pod(gone, now)
@@ -228,15 +242,20 @@ class Scheduler:
     def _assigned_events(self, info: PodInfo, node: str) -> frozenset[str]:
         """What it is to others that a pod is shown on a node: new there, changed, or gone from where it was."""
         known, before = self.cache.get(info.uid), self.cache.node_name_of(info.uid)
-        if known is not None and before == node and not self.cache.is_assumed(info.uid):
-            return pod_events(known, info)
-        return frozenset({POD_ADD}) if before in (None, node) else frozenset({POD_ADD, POD_DELETE})
+        if known is None:
+            return pod_came(info)
+        if before != node:
+            return pod_came(info) | pod_gone(known)
+        changed = pod_events(known, info)
+        return changed | pod_came(info) if self.cache.is_assumed(info.uid) else changed
 
     def _set_pending(self, info: PodInfo, now: float) -> None:
         """A pod without a node: it waits, if it is ours, ungated and not on its way out."""
         placed = self.cache.get(info.uid)
-        if placed is not None and pod_events(placed, info):
+        events = pod_events(placed, info) if placed is not None else frozenset()
+        if events:
             self.cache.update(info)
+            self._move(events, now)
         if info.scheduler_name not in self.cycles or info.terminating:
             self.queue.delete(info.uid)
             return
@@ -255,12 +274,12 @@ class Scheduler:
         claim = self.queue.nominations.node_of(uid)
         self.queue.delete(uid)
         self.unread.forget(uid)
-        if uid in self.cache:
-            self.cache.remove(uid)
-            self._move(frozenset({POD_DELETE}), now)
+        gone = self.cache.remove(uid)
+        if gone is not None:
+            self._move(pod_gone(gone), now)
         self._release(uid, claim, now)
 
     def _release(self, uid: str, claim: str | None, now: float) -> None:
         """If the pod was nominated to a node, and is not any more nor has its place there, others may take it."""
         if claim is not None and claim not in (self.queue.nominations.node_of(uid), self.cache.node_name_of(uid)):
-            self._move(frozenset({POD_DELETE}), now)
+            self._move(ROOM, now)

@@ -1,15 +1,11 @@
-"""How good the feasible nodes are."""
+"""What is said of how good the feasible nodes are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ksp.compile.program import BoundPriority
 from ksp.compile.runtime import Failure
-from ksp.compile.tables import Tables
-from ksp.model.info import NodeInfo, PodInfo
-from ksp.policy.profile import ActivePriority, Profile
+from ksp.policy.profile import ActivePriority
 
 
 @dataclass(slots=True)
@@ -22,29 +18,16 @@ class Scored:
     error: str = ""
 
 
-def score(profile: Profile, tables: Tables, pod: PodInfo, feasible: Sequence[NodeInfo]) -> Scored:
-    """Scores of all nodes by all priorities. Without a priority each node scores 1."""
-    result = Scored()
-    bound: list[tuple[ActivePriority, BoundPriority]] = []
-    for active in profile.priorities:
-        priority = active.priority.bind(pod, tables)
-        if priority.outcome is not None:
-            message = priority.outcome.message
-            result.error = f'error while running "{active.plugin}" prescore plugin for pod "{pod.name}": {message}'
-            return result
-        bound.append((active, priority))
-    total = [0 if bound else 1] * len(feasible)
-    for active, priority in bound:
-        scores = priority.scores(feasible)
-        if isinstance(scores, Failure):
-            result.error = f'error while running score plugin for pod "{pod.name}": {scores.message}'
-            return result
-        normal = scores if priority.normalize is None else priority.normalize(feasible, scores)
-        outside = next((s for s in normal if not 0 <= s <= 100), None)
-        if outside is not None:
-            result.error = f"the priority {active.name} gives a score of {outside}, outside of 0 to 100"
-            return result
-        result.by_plugin[active.plugin] = normal
-        total = [t + active.weight * s for t, s in zip(total, normal, strict=True)]
-    result.total = total
-    return result
+def prescore_failing(active: ActivePriority, pod: str, failure: Failure) -> str:
+    """The error of an attempt that a `prescore` ended."""
+    return f'error while running "{active.plugin}" prescore plugin for pod "{pod}": {failure.message}'
+
+
+def failing(pod: str, failure: Failure) -> str:
+    """The error of an attempt in which a score could not be given."""
+    return f'error while running score plugin for pod "{pod}": {failure.message}'
+
+
+def out_of_range(active: ActivePriority, score: int) -> str:
+    """The error of an attempt in which a score is none."""
+    return f"the priority {active.name} gives a score of {score}, outside of 0 to 100"

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ksp import __version__
+from ksp.core.cycle import MOST_CLASSES
 from ksp.core.scheduler import Scheduler
 from ksp.kube.auth.cluster import Cluster
 from ksp.kube.auth.config import load_cluster
@@ -70,8 +71,9 @@ class App:
         self.port: int | None = None
         self.ready = asyncio.Event()
         self.scheduler = Scheduler(
-            options.policy.profiles, RandomDice(options.seed), unread_fields=options.unread_fields
-        )
+            options.policy.profiles, RandomDice(options.seed), unread_fields=options.unread_fields,
+            equivalence_classes=MOST_CLASSES if options.equivalence_classes else 0,
+        )  # fmt: skip
         self._timers = timers or SystemTimers()
         self._summary = Summary(self._timers)
         self._observer = Observers((SchedulerMetrics(self.registry), self._summary, *observers))
@@ -127,6 +129,7 @@ class App:
             line, _ = warning.span.source.place(warning.span.start)
             place = f"{warning.span.source.name}:{line}"
             _log.warning(entry("policy warning", place=place, code=warning.code, message=warning.message))
+        _log.info(entry("feature gates", EnableEquivalenceClassCache=str(options.equivalence_classes).lower()))
         _log.info(entry("limits", **_limits(options)))
         _log.info(entry("cluster", server=cluster.server, found_in=cluster.origin))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -24,12 +24,15 @@ from prometheus_client.registry import Collector
 
 from ksp import __version__
 from ksp.core.scheduler import Scheduler, Step
+from ksp.core.sleepers import ANSWERS
 from ksp.model.info import PodInfo
 from ksp.runtime.observer import Binding
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each histogram, which kube-scheduler does not have
 
 MANY_ATTEMPTS: Final = 15
+
+Labels = TypeVar("Labels", bound=tuple[str, ...])
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -139,6 +142,44 @@ class CoreMetrics(Collector):
             self._scheduler.unread.counts,
         )
         yield GaugeMetricFamily("ksp_bindings_in_flight", "Bindings whose outcome is not known yet.", self._binding())
+        yield from self._of_classes()
+        yield from self._of_sleepers()
+
+    def _of_classes(self) -> Iterable[Metric]:
+        classes = [cycle.classes for cycle in self._scheduler.cycles.values()]
+        counters = [each.counters for each in classes]
+        found = {("hit",): sum(c.hits for c in counters), ("miss",): sum(c.misses for c in counters)}
+        yield _counter(
+            "scheduler_equiv_cache_lookups",
+            "Pods to decide for, by whether a pod that rules cannot tell from it had been decided for.",
+            ("result",),
+            found,
+        )
+        yield CounterMetricFamily(
+            "ksp_equiv_cache_invalidations",
+            "How often a rule had to be asked about all nodes again, since what it reads had changed.",
+            sum(c.invalidations for c in counters),
+        )
+        sizes = [each.size() for each in classes]
+        by_type = {name: sum(size[name] for size in sizes) for name in ("classes", "memos")}
+        yield _gauge(
+            "ksp_equiv_cache_size", "Classes of pods, and answers of single rules, that are kept.", "type", by_type
+        )
+
+    def _of_sleepers(self) -> Iterable[Metric]:
+        sleepers = self._scheduler.queue.sleepers
+        answers = {(answer,): sleepers.answers[answer] for answer in ANSWERS}
+        yield _counter(
+            "ksp_requeue_questions",
+            "How often it was asked after an event whether unschedulable pods that are alike fit now, by the answer.",
+            ("answer",),
+            answers,
+        )
+        yield CounterMetricFamily(
+            "ksp_requeue_left_waiting_pods",
+            "Unschedulable pods that an event might have helped, and that an answer let wait.",
+            sleepers.left_waiting,
+        )
 
 
 def _gauge(name: str, help: str, label: str, values: Mapping[str, int]) -> Metric:
@@ -148,7 +189,7 @@ def _gauge(name: str, help: str, label: str, values: Mapping[str, int]) -> Metri
     return family
 
 
-def _counter(name: str, help: str, labels: tuple[str, ...], values: Mapping[tuple[str, str], int]) -> Metric:
+def _counter(name: str, help: str, labels: tuple[str, ...], values: Mapping[Labels, int]) -> Metric:
     family = CounterMetricFamily(name, help, labels=labels)
     for key, value in sorted(values.items()):
         family.add_metric(key, value)

@@ -32,8 +32,9 @@ class Options:
 
     `qps` and `burst` limit requests to the API server, for bindings and conditions together; `qps` 0 is no limit.
     `port` is for health and metrics: None is none, 0 any that is free. `watch_inactivity` is how many seconds a watch
-    may be silent. `seed` is of the dice that choose among equal nodes, None for one that nobody knows. Open bindings
-    have `stop_seconds` when the scheduler is stopped, and events `flush_seconds` after that.
+    may be silent. `seed` is of the dice that choose among equal nodes, None for one that nobody knows. Without
+    `equivalence_classes` nothing is remembered of a decision for the next. Open bindings have `stop_seconds` when the
+    scheduler is stopped, and events `flush_seconds` after that.
     """
 
     policy: Policy
@@ -46,6 +47,7 @@ class Options:
     port: int | None = 10251
     watch_inactivity: float = 60.0
     seed: int | None = None
+    equivalence_classes: bool = True
     stop_seconds: float = STOP_SECONDS
     flush_seconds: float = FLUSH_SECONDS
 

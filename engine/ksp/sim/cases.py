@@ -6,16 +6,15 @@ cannot give (a provider that is not there, a Policy object, preemption) is null.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ksp.check.program import Module
 from ksp.compile.runtime import Denial, Failure
-from ksp.compile.tables import Tables
-from ksp.core.cycle import NO_NODES, claim_errors, failure_text
-from ksp.core.filter import Filter, Filtered, Refused
+from ksp.core.cycle import NO_NODES, Cycle, claim_errors, failure_text
+from ksp.core.equivalence.present import Present
+from ksp.core.filter import Filtered, Nominated, Refused
 from ksp.core.fit_error import fit_error
-from ksp.core.score import score
 from ksp.core.state import ClusterState
 from ksp.model.apps import ReplicaSet, ReplicationController, Service, StatefulSet
 from ksp.model.decode import convert
@@ -24,6 +23,7 @@ from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from ksp.policy.profile import Profile, ProfileBuilder
+from ksp.sim.dice import FirstFace
 
 OBJECTS: dict[str, type] = {
     "services": Service, "replicationControllers": ReplicationController, "replicaSets": ReplicaSet,
@@ -34,12 +34,21 @@ FIELDS = ("filters", "feasible", "preFilter", "scores", "total", "error", "fitEr
 FINISHED = ("Succeeded", "Failed")
 
 
-class Evaluator:
-    """Evaluates cases with the providers of one policy file; profiles are made once."""
+MakeCycle = Callable[[Profile, ClusterState, Nominated, PodInfo], Cycle]
 
-    def __init__(self, module: Module, provider: str | None = None) -> None:
+
+def new_cycle(profile: Profile, state: ClusterState, nominated: Nominated, pod: PodInfo) -> Cycle:
+    """A cycle for one decision: nothing is remembered, and rules are asked in columns where they can be."""
+    return Cycle(profile, Present.of(state), nominated, FirstFace(), equivalence_classes=0)
+
+
+class Evaluator:
+    """Evaluates cases with the providers of one policy file; profiles are made once. `make_cycle` gives who decides."""
+
+    def __init__(self, module: Module, provider: str | None = None, make_cycle: MakeCycle = new_cycle) -> None:
         self.module = module
         self.provider = provider
+        self.make_cycle = make_cycle
         self._builder = ProfileBuilder()
         self._profiles: dict[str, Profile] = {}
 
@@ -48,7 +57,7 @@ class Evaluator:
         result: dict[str, Any] = {"id": case.get("id"), **dict.fromkeys(FIELDS)}
         profile = self._profile(case)
         if profile is not None:
-            result.update(_decided(profile, case))
+            result.update(_decided(profile, case, self.make_cycle))
         return result
 
     def _profile(self, case: Mapping[str, Any]) -> Profile | None:
@@ -63,7 +72,7 @@ class Evaluator:
         return self._profiles[key]
 
 
-def _decided(profile: Profile, case: Mapping[str, Any]) -> dict[str, Any]:
+def _decided(profile: Profile, case: Mapping[str, Any], make_cycle: MakeCycle) -> dict[str, Any]:
     cluster = case.get("cluster") or {}
     state = cluster_state(cluster)
     pod = PodInfo.of(convert(Pod, case["pod"]))
@@ -72,9 +81,9 @@ def _decided(profile: Profile, case: Mapping[str, Any]) -> dict[str, Any]:
     if error:
         return {**result, "error": error}
     nominated = _nominated(cluster)
-    tables = Tables(state)
+    cycle = make_cycle(profile, state, lambda: nominated, pod)
     nodes = state.node_list()
-    filtered = Filter(profile, state, tables, lambda: nominated).run(pod, nodes)
+    filtered = cycle.decide(pod).filtered
     result |= _filters(filtered, nodes, pod)
     failure = filtered.failure()
     if failure is not None:
@@ -86,7 +95,7 @@ def _decided(profile: Profile, case: Mapping[str, Any]) -> dict[str, Any]:
     if not filtered.feasible:
         reasons = [reason for node in result["filters"].values() for reason in node["reasons"]]
         return {**result, "fitErrorMessage": fit_error(len(nodes), reasons)}
-    return result | _scores(profile, tables, pod, filtered.feasible)
+    return result | _scores(cycle, pod, filtered.feasible)
 
 
 def cluster_state(cluster: Mapping[str, Any]) -> ClusterState:
@@ -136,9 +145,9 @@ def _status(refused: Refused, pod: PodInfo) -> dict[str, Any]:
             return {"plugin": refused.plugin, "code": "Error", "reasons": [text]}
 
 
-def _scores(profile: Profile, tables: Tables, pod: PodInfo, feasible: list[NodeInfo]) -> dict[str, Any]:
+def _scores(cycle: Cycle, pod: PodInfo, feasible: list[NodeInfo]) -> dict[str, Any]:
     """With one feasible node kube-scheduler does not score: an error in scoring is then none."""
-    scored = score(profile, tables, pod, feasible)
+    scored = cycle.score(pod, feasible)
     if scored.error:
         return {} if len(feasible) == 1 else {"error": scored.error}
     names = [node.name for node in feasible]

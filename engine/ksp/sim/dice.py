@@ -15,3 +15,10 @@ class SeededDice:
 
     def below(self, n: int) -> int:
         return self._random.randrange(n)
+
+
+class FirstFace:
+    """Dice that always fall on the first: of nodes that tie, the first in order is taken."""
+
+    def below(self, _: int) -> int:
+        return 0

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from ksp.check.typed import Expect, Provider, RuleUse, Test
 from ksp.compile.program import constant_value
 from ksp.compile.runtime import Denial
-from ksp.compile.tables import Tables
 from ksp.core.cycle import Cycle, Decision, failure_text
-from ksp.core.filter import Filter, Filtered, Refused
-from ksp.core.score import score
+from ksp.core.equivalence.present import Present
+from ksp.core.filter import Filtered, Refused
 from ksp.core.state import ClusterState
 from ksp.model.info import PodInfo
 from ksp.policy.profile import Profile, ProfileBuilder
 from ksp.policy.tracing import Observation, observed
+from ksp.sim.dice import FirstFace
 from ksp.sim.scenes import Scene
 
 
@@ -68,13 +68,6 @@ def _provider(expect: Expect) -> Provider:
     return Provider(expect.rule.name, expect.span, use if is_predicate else (), () if is_predicate else use, "")
 
 
-class _First:
-    """Dice that always fall on the first: a tie is seen before they are thrown."""
-
-    def below(self, n: int) -> int:
-        return 0
-
-
 class _Question:
     """One expectation, and the cluster that it is about."""
 
@@ -83,13 +76,13 @@ class _Question:
     ) -> None:
         self.expect = expect
         self.provider = provider
-        self.profile = profile
         self.state = state
         self.pod = pod
         self.node = state.nodes[scene.node_name(expect.node)]
         self.names = {scene.node_name(o.name): o.name for o in scene.test.objects if o.kind == "Node"}
-        self.tables = Tables(state)
-        self.filter = Filter(profile, state, self.tables, dict)
+        self.cycle = Cycle(profile, Present.of(state), dict, FirstFace(), equivalence_classes=0, keep_scores=True)
+        self.tables = self.cycle.present.tables
+        self.filter = self.cycle.filter
 
     def answer(self) -> tuple[str, Sequence[Observation]]:
         match self.expect.verdict:
@@ -143,7 +136,7 @@ class _Question:
 
     def _scores(self) -> str:
         nodes = self.state.node_list()
-        scored = score(self.profile, self.tables, self.pod, nodes)
+        scored = self.cycle.score(self.pod, nodes)
         if scored.error:
             return scored.error
         by_node = {node.name: total for node, total in zip(nodes, scored.total, strict=True)}
@@ -156,7 +149,7 @@ class _Question:
     # ---- providers
 
     def _places(self) -> tuple[str, Sequence[Observation]]:
-        decision = Cycle(self.profile, self.state, self.filter, _First()).decide(self.pod)
+        decision = self.cycle.decide(self.pod)
         if decision.failed:
             return f"the attempt fails: {decision.message}", ()
         refused = self._refused(decision.filtered)

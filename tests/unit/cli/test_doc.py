@@ -133,8 +133,8 @@ Else it waits.
 - **reads of a node:** `allocatable["cpu"]`, `name`, `requested["cpu"]`
 - **view `users` of pods:** `namespace`, `node.name`
 - **other objects:** `services`
-- **denied pods are tried again after:** `AssignedPodDelete`/`Update`, `NodeAdd`, `NodeAllocatable`, \
-`ServiceAdd`/`Delete`/`Update`
+- **denied pods are tried again after:** `AssignedPodDelete`, `AssignedPodRequests(less)`, `NodeAdd`, \
+`NodeAllocatable(more)`, `ServiceAdd`/`Delete`/`Update`
 - **cost:** `O(names + pods)`
 - **in:** [Both](#both), [More](#more)
 

@@ -86,12 +86,15 @@ async def test_it_schedules_until_a_signal_comes_and_exits_0(tmp_path: Path, whi
 async def test_the_first_lines_say_what_runs(tmp_path: Path) -> None:
     async with served(Server("1.19")) as server:
         path = kubeconfig(tmp_path, server)
-        async with started("--kubeconfig", str(path), "--port", "0", "--kube-api-qps", "20") as run:
+        gate = "EnableEquivalenceClassCache=false"
+        flags = ("--port", "0", "--kube-api-qps", "20", "--feature-gates", gate)
+        async with started("--kubeconfig", str(path), *flags) as run:
             await run.says("synced")
             run.process.terminate()
             assert await run.end() == 0
     said = "\n".join(run.lines)
     assert "scheduler=default-scheduler" in said
+    assert f"feature gates {gate}" in said
     assert re.search(r"policy=ksp:default.ksp sha256=[0-9a-f]{64} unread_fields=refuse", said)
     assert "at most 20 bindings a second in the long run, 100 at once; --kube-api-qps raises it" in said
     assert re.search(rf"server={server.url} found_in=.*{path}", said)
@@ -211,6 +214,8 @@ async def test_a_scheduler_of_another_name_leaves_the_rest_alone(tmp_path: Path)
         ("--kube-api-qps", "inf"),
         ("--watch-inactivity", "nan"),
         ("--watch-inactivity", "inf"),
+        ("--feature-gates", "EnableEquivalenceClassCache=perhaps"),
+        ("--feature-gates", "VolumeScheduling=false"),
     ],
 )
 def test_values_that_mean_nothing_are_mistakes_on_the_command_line(flag: str, value: str) -> None:

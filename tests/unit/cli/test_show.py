@@ -72,7 +72,7 @@ def test_footprint_tells_what_a_rule_reads_and_what_can_help() -> None:
         "Tolerates  predicate, taints.ksp:1",
         "  pod        spec.tolerations",
         "  node       spec.taints",
-        "  helped by  NodeAdd, NodeTaint",
+        "  helped by  NodeAdd, NodeTaint(less)",
         "  cost       O(effects * taints + taints * tolerations)",
     ]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ksp.compile.tables import Tables
 from ksp.core.cycle import Cycle
+from ksp.core.equivalence.present import Present
 from ksp.core.filter import Filter
 from ksp.core.node_order import ZONE
 from ksp.core.nominations import Nominations
@@ -127,8 +128,13 @@ def filter_of(profile: Profile, state: ClusterState, nominations: Nominations | 
     return Filter(profile, state, Tables(state), (nominations or Nominations()).nodes)
 
 
-def cycle_of(profile: Profile, state: ClusterState, dice: FakeDice | None = None) -> Cycle:
-    return Cycle(profile, state, filter_of(profile, state), dice or FakeDice())
+def cycle_of(
+    profile: Profile, state: ClusterState, dice: FakeDice | None = None, nominations: Nominations | None = None,
+    **settings: Any,
+) -> Cycle:  # fmt: skip
+    """A cycle alone; it shows how nodes scored."""
+    nominated = (nominations or Nominations()).nodes
+    return Cycle(profile, Present.of(state), nominated, dice or FakeDice(), **{"keep_scores": True, **settings})
 
 
 def scheduler(*profiles_: Profile, dice: FakeDice | None = None, assumed_ttl: float | None = None) -> Scheduler:

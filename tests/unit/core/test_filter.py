@@ -232,7 +232,17 @@ def test_the_state_is_restored_even_if_a_rule_breaks() -> None:
                 raise RuntimeError("broken")
             return super().view(*arguments)
 
-    subject = Filter(default_profile(), state, Broken(state), claims.nodes)
+    rules = "predicate Alone { view on = count p in cluster.pods by p.node.name deny 'x' when on[node.name] > 9 }"
+    subject = Filter(profile_of(rules, "predicates { Alone }"), state, Broken(state), claims.nodes)
     with pytest.raises(RuntimeError, match="broken"):
         subject.run(info("p", labels=WEB), state.node_list())
     assert snapshot(state) == before
+
+
+def test_the_nodes_to_look_at_are_those_with_nominated_pods_that_count() -> None:
+    state = cluster(*map(node, "abcd"))
+    claims = nominated(
+        a=info("n1", priority=5), b=info("n2", priority=1), c=info("p", priority=9), gone=info("n3", priority=5)
+    )
+    found = filter_of(default_profile(), state, claims).with_nominated(info("p", priority=5))
+    assert found == {"a": None}

@@ -543,9 +543,10 @@ def test_pods_are_counted_where_they_are() -> None:
 
 def test_the_cause_of_a_wake_is_counted() -> None:
     subject = with_nodes("n")
-    subject.on(SetPod(pod("p", requests={"cpu": "64"})), 0.0)
-    stepped(subject)
-    subject.on(SetNode(node("m")), 5.0)
+    for name in ("p", "q"):
+        subject.on(SetPod(pod(name, requests={"cpu": "64"})), 0.0)
+        stepped(subject)
+    subject.on(SetNode(node("m", cpu="64")), 5.0)
     stepped(subject, 5.0)
     subject.on(SetNode(node("m", cpu="128", labels={"a": "b"})), 20.0)
     assert subject.queue.incoming["active", "NodeAdd"] == 1

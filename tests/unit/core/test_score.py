@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.core.scheduling import cluster, default_profile, info, node, profile_of
+from tests.unit.core.scheduling import cluster, cycle_of, default_profile, info, node, profile_of
 
-from ksp.compile.tables import Tables
-from ksp.core.score import Scored, score
+from ksp.core.score import Scored
 from ksp.core.state import ClusterState
 from ksp.model.decode import convert
 from ksp.model.info import PodInfo
@@ -15,7 +14,7 @@ from ksp.policy.profile import Profile
 
 
 def scored(profile: Profile, state: ClusterState, pod: PodInfo | None = None) -> Scored:
-    return score(profile, Tables(state), pod or info("p"), state.node_list())
+    return cycle_of(profile, state).score(pod or info("p"), state.node_list())
 
 
 def one(body: str) -> Profile:

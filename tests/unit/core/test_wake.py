@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.core.scheduling import anti_affinity, node, pod, profile_of, scheduler, stepped
+from tests.unit.core.scheduling import (
+    anti_affinity,
+    info,
+    node,
+    pod,
+    profile_of,
+    scheduler,
+    stepped,
+)
 
 from ksp.core.changes import UNSCHEDULABLE, Change, DeleteObject, DeletePod, Report, SetNode, SetObject, SetPod
 from ksp.core.node_order import ZONE
 from ksp.core.queue import Place
 from ksp.core.scheduler import Scheduler
 from ksp.core.state import CLUSTER_KINDS, NAMESPACED_KINDS
-from ksp.core.wake import cause_of, node_events, object_event
+from ksp.core.wake import cause_of, node_events, object_event, pod_came, pod_events, pod_gone
 from ksp.model.apps import Service
 from ksp.model.decode import convert
 from ksp.model.info import NodeInfo
@@ -43,20 +51,88 @@ WAS: dict[str, Any] = {
         ({"metadata": {"name": "n", "labels": {"a": "2"}, "annotations": {"b": "1"}}}, {"NodeLabel"}),
         ({"metadata": {"name": "n", "labels": {"a": "1"}, "annotations": {}}}, {"NodeUpdate"}),
         ({"metadata": {**WAS["metadata"], "resourceVersion": "2"}}, set()),
-        ({"spec": {"taints": [TAINT]}}, {"NodeTaint"}),
-        ({"spec": {"unschedulable": True}}, {"NodeTaint"}),
-        ({"status": {"allocatable": {"cpu": "2"}}}, {"NodeAllocatable"}),
+        ({"spec": {"taints": [TAINT]}}, {"NodeTaint(more)"}),
+        ({"spec": {"unschedulable": True}}, {"NodeTaint(more)"}),
+        ({"status": {"allocatable": {"cpu": "2"}}}, {"NodeAllocatable(more)"}),
+        ({"status": {"allocatable": {"cpu": "500m"}}}, {"NodeAllocatable(less)"}),
+        ({"status": {"allocatable": {"cpu": "500m", "gpu": "1"}}}, {"NodeAllocatable(less)", "NodeAllocatable(more)"}),
+        ({"status": {"allocatable": {"cpu": "1", "gpu": "0"}}}, {"NodeAllocatable(more)"}),
+        ({"status": {"allocatable": {"cpu": "1000m"}}}, {"NodeAllocatable(less)", "NodeAllocatable(more)"}),
         ({"status": {"allocatable": {"cpu": "1"}, "capacity": {"cpu": "9"}}}, {"NodeUpdate"}),
         ({"status": {"allocatable": {"cpu": "1"}, "conditions": [{"type": "Ready"}]}}, {"NodeUpdate"}),
         ({"spec": {"providerID": "x"}}, {"NodeUpdate"}),
         ({"metadata": {**WAS["metadata"], "generation": 2}}, set()),
         ({"status": {"allocatable": {"cpu": "1"}, "images": [{"names": ["x"], "sizeBytes": 1}]}}, {"NodeUpdate"}),
-        ({"spec": {"taints": [TAINT]}, "status": {}}, {"NodeTaint", "NodeAllocatable"}),
+        ({"spec": {"taints": [TAINT]}, "status": {}}, {"NodeTaint(more)", "NodeAllocatable(less)"}),
     ],
 )
 def test_the_events_are_those_parts_of_the_node_that_differ(change: dict[str, Any], events: set[str]) -> None:
     old = NodeInfo.of(convert(Node, WAS))
     assert node_events(old, convert(Node, {**WAS, **change})) == events
+
+
+OTHER: dict[str, Any] = {"key": "b", "effect": "NoExecute"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "events"),
+    [
+        ({"taints": [TAINT]}, {}, {"NodeTaint(less)"}),
+        ({"taints": [TAINT, OTHER]}, {"taints": [OTHER, TAINT]}, {"NodeTaint(less)", "NodeTaint(more)"}),
+        ({"taints": [TAINT, TAINT]}, {"taints": [TAINT]}, {"NodeTaint(less)"}),
+        ({"taints": [TAINT]}, {"taints": [OTHER]}, {"NodeTaint(less)", "NodeTaint(more)"}),
+        ({"unschedulable": True}, {}, {"NodeTaint(less)"}),
+        ({"unschedulable": True}, {"taints": [TAINT]}, {"NodeTaint(less)", "NodeTaint(more)"}),
+    ],
+)
+def test_taints_come_and_go(old: dict[str, Any], new: dict[str, Any], events: set[str]) -> None:
+    before = NodeInfo.of(convert(Node, {**WAS, "spec": old}))
+    assert node_events(before, convert(Node, {**WAS, "spec": new})) == events
+
+
+PORT = {"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "events"),
+    [
+        ({}, set()),
+        ({"labels": {"a": "2"}}, {"AssignedPodLabels"}),
+        ({"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z"}}, {"AssignedPodTerminating"}),
+        ({"metadata": {"annotations": {"b": "1"}}}, {"AssignedPodUpdate"}),
+        ({"priority": 3}, {"AssignedPodSpec"}),
+        ({"on": "elsewhere"}, set()),
+        ({"phase": "Running"}, {"AssignedPodStatus"}),
+        ({"requests": {"cpu": "2"}}, {"AssignedPodSpec", "AssignedPodRequests(more)"}),
+        ({"requests": {"cpu": "500m"}}, {"AssignedPodSpec", "AssignedPodRequests(less)"}),
+        (
+            {"requests": {"cpu": "500m", "memory": "1Gi"}},
+            {"AssignedPodSpec", "AssignedPodRequests(less)", "AssignedPodRequests(more)"},
+        ),
+        (
+            PORT,  # and asks for less cpu
+            {"AssignedPodSpec", "AssignedPodPorts(more)", "AssignedPodRequests(less)"},
+        ),
+    ],
+)
+def test_the_events_are_those_parts_of_the_pod_that_differ(change: dict[str, Any], events: set[str]) -> None:
+    plain = {"on": "n", "labels": {"a": "1"}}
+    assert pod_events(info("p", **plain), info("p", **{**plain, **change})) == events
+
+
+def test_a_pod_of_another_name_is_another_pod() -> None:
+    found = pod_events(info("p", on="n"), info("q", on="n", metadata={"uid": "p"}))
+    assert found > pod_gone(info("p")) | pod_came(info("q"))
+
+
+def test_what_a_pod_brings_and_leaves() -> None:
+    assert pod_came(info("p")) == {"AssignedPodAdd", "AssignedPodRequests(more)"}
+    assert pod_gone(info("p")) == {"AssignedPodDelete", "AssignedPodRequests(less)"}
+    assert pod_came(info("p", **PORT)) - pod_came(info("p")) == {"AssignedPodPorts(more)"}
+    assert pod_gone(info("p", **PORT)) - pod_gone(info("p")) == {"AssignedPodPorts(less)"}
+    below_zero = info("p", requests={"cpu": "-1"})
+    assert "AssignedPodRequests(less)" in pod_came(below_zero)
+    assert "AssignedPodRequests(more)" in pod_gone(below_zero)
 
 
 def test_every_kind_of_object_has_its_events() -> None:
@@ -70,11 +146,13 @@ def test_every_kind_of_object_has_its_events() -> None:
     ("events", "cause"),
     [
         ({"NodeAdd"}, "NodeAdd"),
-        ({"NodeLabel", "NodeTaint", "NodeAllocatable"}, "NodeAllocatableChange"),
-        ({"NodeTaint", "NodeUpdate"}, "NodeTaintChange"),
+        ({"NodeLabel", "NodeTaint(less)", "NodeAllocatable(more)"}, "NodeAllocatableChange"),
+        ({"NodeTaint(more)", "NodeUpdate"}, "NodeTaintChange"),
         ({"NodeDelete", "AssignedPodDelete"}, "NodeDelete"),
         ({"AssignedPodAdd", "AssignedPodDelete"}, "AssignedPodDelete"),
         ({"AssignedPodStatus"}, "AssignedPodUpdate"),
+        ({"AssignedPodLabels"}, "AssignedPodUpdate"),
+        ({"AssignedPodDelete", "AssignedPodPorts(less)", "AssignedPodRequests(less)"}, "AssignedPodDelete"),
         ({"PersistentVolumeClaimAdd"}, "PvcAdd"),
         ({"PersistentVolumeUpdate"}, "PvUpdate"),
         ({"StorageClassAdd"}, "StorageClassAdd"),
@@ -104,12 +182,19 @@ def service(name: str) -> Change:
 
 EVENTS: dict[str, Callable[[], Change]] = {
     "pod add": lambda: placed("new", requests={"cpu": "1m"}),
-    "pod update": lambda: placed("runs", requests={"cpu": "4"}, labels={"app": "web", "x": "y"}),
+    "pod label": lambda: runs("4", labels={"app": "web", "x": "y"}),
+    "pod without port": lambda: runs("4", port=False),
+    "pod more": lambda: runs("4500m"),
+    "pod less": lambda: runs("3500m"),
+    "pod annotation": lambda: runs("4", metadata={"annotations": {"x": "y"}}),
     "pod delete": lambda: DeletePod("runs"),
+    "another pod's delete": lambda: DeletePod("small"),
     "node add": lambda: SetNode(node("m", zone="z", taints=[TAINT])),
     "node label": lambda: SetNode(node("n", zone="z", labels={"x": "y"}, taints=[TAINT])),
-    "node taint": lambda: SetNode(node("n", zone="z", taints=[TAINT, {"key": "b", "effect": "NoSchedule"}])),
-    "node allocatable": lambda: SetNode(node("n", zone="z", cpu="4500m", taints=[TAINT])),
+    "node taint more": lambda: SetNode(node("n", zone="z", taints=[TAINT, {"key": "b", "effect": "NoSchedule"}])),
+    "node taint less": lambda: SetNode(node("n", zone="z")),
+    "node allocatable more": lambda: SetNode(node("n", zone="z", cpu="4500m", taints=[TAINT])),
+    "node allocatable less": lambda: SetNode(node("n", zone="z", cpu="3500m", taints=[TAINT])),
     "node condition": lambda: SetNode(node("n", zone="z", taints=[TAINT], conditions=[{"type": "Ready"}])),
     "service": lambda: service("s"),
     "claim": lambda: SetObject("persistentVolumeClaims", "default", "x", PersistentVolumeClaim()),
@@ -117,13 +202,16 @@ EVENTS: dict[str, Callable[[], Change]] = {
 TOLERANT = [{"key": "gpu", "operator": "Exists"}]
 
 
+# A pod's terms are part of its spec.
+EVERY_POD = {"pod label", "pod without port", "pod more", "pod less", "pod delete"}
+
 # What a pod waits for: the rule that denies it, the pod, and the events that wake it. All else leaves it asleep.
 DENIED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "PodFitsResources": (
         {"requests": {"cpu": "3"}, "tolerations": TOLERANT},
-        {"pod update", "pod delete", "node add", "node allocatable"},
+        {"pod less", "pod delete", "another pod's delete", "node add", "node allocatable more"},
     ),
-    "PodToleratesNodeTaints": ({"requests": {"memory": "0"}}, {"node taint", "node add"}),
+    "PodToleratesNodeTaints": ({"requests": {"memory": "0"}}, {"node taint less", "node add"}),
     "MatchNodeSelector": (
         {"requests": {"memory": "0"}, "tolerations": TOLERANT, "nodeSelector": {"disk": "ssd"}},
         {"node label", "node add"},
@@ -134,36 +222,29 @@ DENIED: dict[str, tuple[dict[str, Any], set[str]]] = {
             "tolerations": TOLERANT,
             "containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}],
         },
-        {"pod update", "pod delete", "node add"},
+        {"pod without port", "pod delete", "node add"},
     ),
     "MatchInterPodAffinity": (
         {"requests": {"memory": "0"}, "tolerations": TOLERANT, "affinity": anti_affinity("web")},
-        {"pod add", "pod update", "pod delete", "node label", "node add"},
+        EVERY_POD | {"pod add", "another pod's delete", "node label", "node add"},
     ),
 }
 
 
-RUNS: dict[str, Any] = {
-    "requests": {"cpu": "4"},
-    "labels": WEB,
-    "containers": [
-        {
-            "name": "c",
-            "resources": {"requests": {"cpu": "4"}},
-            "ports": [{"containerPort": 80, "hostPort": 80}],
-        }
-    ],
-}
+def runs(cpu: str, *, port: bool = True, labels: Mapping[str, str] = WEB, **more: Any) -> SetPod:
+    """The pod that is in the way of the others."""
+    ports = [{"containerPort": 80, "hostPort": 80}] if port else []
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}, "ports": ports}
+    return placed("runs", labels=labels, containers=[container], **more)
 
 
 def asleep(rule: str) -> Scheduler:
-    """A scheduler in which the rule denied the pod `p`, and nothing else did."""
+    """A scheduler in which the rule denied the pod `p`, and nothing else did. It asks no rule again."""
     subject = scheduler()
+    subject.queue.sleepers.fits = None
     subject.on(SetNode(node("n", zone="z", taints=[TAINT])), 0.0)
-    subject.on(
-        placed("runs", **RUNS),
-        0.0,
-    )
+    subject.on(runs("4"), 0.0)
+    subject.on(placed("small", requests={"memory": "1"}), 0.0)
     subject.on(SetPod(pod("p", **DENIED[rule][0])), 0.0)
     return subject
 
@@ -193,6 +274,7 @@ def test_an_unschedulable_pod_wakes_for_what_its_rule_reads_and_nothing_else(rul
 def test_a_pod_that_must_spread_wakes_for_pods_nodes_and_owners(change: Change, wakes: bool) -> None:
     """Zone z is fuller than y, rack r fuller than s; the node of the emptier zone is in the fuller rack."""
     subject = scheduler()
+    subject.queue.sleepers.fits = None
     for name, zone, rack in (("a", "z", "r"), ("b", "z", "s"), ("c", "y", "r")):
         subject.on(SetNode(node(name, zone=zone, labels={"rack": rack})), 0.0)
     subject.on(SetPod(pod("runs", on="a", labels=WEB)), 0.0)
@@ -207,6 +289,7 @@ def test_a_pod_that_must_spread_wakes_for_pods_nodes_and_owners(change: Change, 
 def test_one_of_several_rules_is_enough() -> None:
     """Two nodes, refused for different reasons: what can help either wakes the pod."""
     subject = scheduler()
+    subject.queue.sleepers.fits = None
     subject.on(SetNode(node("tainted", taints=[TAINT])), 0.0)
     subject.on(SetNode(node("small", cpu="1")), 0.0)
     subject.on(SetPod(pod("p", requests={"cpu": "2"})), 0.0)
@@ -262,7 +345,7 @@ def test_a_running_pod_makes_room_when_it_is_smaller_not_when_it_is_to_be() -> N
     subject.on(SetPod(pod("p", requests={"cpu": "2"})), 0.0)
     assert not stepped(subject).decision.node
     subject.on(running("1", "3"), LATER)
-    assert not stepped(subject, LATER).decision.node
+    assert subject.step(LATER) is None
     subject.on(running("1", "1"), 2 * LATER)
     assert stepped(subject, 2 * LATER).decision.node == "n"
 
@@ -295,7 +378,7 @@ def test_a_running_pod_that_asks_for_less_wakes_who_lacks_room() -> None:
 def test_a_running_pod_of_which_the_status_changes_wakes_nobody() -> None:
     subject = asleep("PodFitsResources")
     stepped(subject)
-    shown = placed("runs", **RUNS)
+    shown = runs("4")
     subject.on(SetPod(replace(shown.pod, status=replace(shown.pod.status, phase="Running"))), LATER)
     assert subject.queue.pending()["unschedulable"] == 1
 

@@ -94,3 +94,27 @@ def test_the_core_is_asked_when_somebody_looks() -> None:
     found = shown(registry)
     assert found['scheduler_pending_pods{queue="active"}'] == 0
     assert found['scheduler_scheduler_cache_size{type="assumed_pods"}'] == 1
+
+
+def test_equivalence_classes_and_questions_about_unschedulable_pods() -> None:
+    registry, core = CollectorRegistry(), scheduler()
+    registry.register(CoreMetrics(core, lambda: 0))
+    assert shown(registry)['scheduler_equiv_cache_lookups_total{result="hit"}'] == 0
+    core.on(SetNode(node("n1")), 0.0)
+    core.on(SetPod(pod("runs", on="n1", requests={"cpu": "2"})), 0.0)
+    for name in ("a", "b", "c"):
+        core.on(SetPod(pod(name, requests={"cpu": "4"})), 0.0)
+        core.step(0.0)
+    found = shown(registry)
+    assert found['scheduler_equiv_cache_lookups_total{result="hit"}'] == 2
+    assert found['scheduler_equiv_cache_lookups_total{result="miss"}'] == 1
+    assert found['ksp_equiv_cache_size{type="classes"}'] == 1
+    assert found['ksp_equiv_cache_size{type="memos"}'] > 1
+    assert "ksp_equiv_cache_invalidations_total" in found
+    core.on(SetNode(node("n2", cpu="3")), 5.0)
+    core.on(SetNode(node("n2", cpu="4")), 5.0)
+    found = shown(registry)
+    assert found['ksp_requeue_questions_total{answer="waits"}'] == 1
+    assert found['ksp_requeue_questions_total{answer="fits"}'] == 1
+    assert found['ksp_requeue_questions_total{answer="unknown"}'] == 0
+    assert found["ksp_requeue_left_waiting_pods_total"] == 3 + 2

@@ -1,0 +1,147 @@
+"""Which unschedulable pods are asked about again after an event, and which of them are tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.core.scheduling import REQUIRED, FakeDice, default_profile, node, pod, scheduler, stepped
+
+from ksp.core.changes import DeletePod, SetNode, SetPod
+from ksp.core.node_order import ZONE
+from ksp.core.scheduler import Scheduler
+
+LATER = 5.0  # after the first backoff, before the end of patience
+WEB = {"app": "web"}
+
+
+def waiting(subject: Scheduler) -> tuple[int, int, int]:
+    sizes = subject.pending()
+    return sizes["active"], sizes["backoff"], sizes["unschedulable"]
+
+
+def crowd(pods: int, **spec: Any) -> Scheduler:
+    """A full node `n`, with `one` and `two` on it, of half its size each; and so many unschedulable pods that are alike
+    and, unless said otherwise, of that size, too."""
+    subject = scheduler()
+    subject.on(SetNode(node("n", cpu="4")), 0.0)
+    for name in ("one", "two"):
+        subject.on(SetPod(pod(name, on="n", requests={"cpu": "2"})), 0.0)
+    for i in range(pods):
+        subject.on(SetPod(pod(f"p{i}", **{"requests": {"cpu": "2"}, **spec})), 0.0)
+        assert not stepped(subject).decision.node
+    return subject
+
+
+def test_room_that_is_too_small_wakes_nobody() -> None:
+    subject = crowd(2, requests={"cpu": "3"})
+    subject.on(DeletePod("one"), LATER)
+    assert waiting(subject) == (0, 0, 2)
+    assert subject.queue.sleepers.answers == {"waits": 1}
+    assert subject.queue.sleepers.left_waiting == 2
+    subject.on(DeletePod("two"), LATER)
+    assert stepped(subject, LATER).decision.node == "n"
+
+
+def test_where_there_is_room_for_one_of_many_one_is_tried() -> None:
+    subject = crowd(20)
+    attempts = sum(subject.queue.incoming.values())
+    subject.on(DeletePod("one"), LATER)
+    assert waiting(subject) == (1, 0, 19)
+    assert stepped(subject, LATER).pod.name == "p0"
+    assert subject.next_deadline(LATER) == LATER  # there may be room for another
+    assert subject.step(LATER) is None
+    assert waiting(subject) == (0, 0, 19)
+    assert sum(subject.queue.incoming.values()) == attempts + 1
+    assert subject.queue.sleepers.answers == {"fits": 1, "waits": 1}
+    assert subject.next_deadline(LATER) == 60.0
+
+
+def test_where_there_is_room_for_two_two_are_placed() -> None:
+    subject = crowd(20)
+    subject.on(DeletePod("one"), LATER)
+    subject.on(DeletePod("two"), LATER)
+    assert [stepped(subject, LATER).decision.node for _ in range(2)] == ["n", "n"]
+    assert subject.step(LATER) is None
+    assert waiting(subject) == (0, 0, 18)
+
+
+def test_the_next_takes_the_room_if_the_pod_that_was_woken_goes() -> None:
+    subject = crowd(3)
+    subject.on(DeletePod("one"), LATER)
+    subject.on(DeletePod("p0"), LATER)
+    assert subject.next_deadline(LATER) == LATER
+    assert stepped(subject, LATER).pod.name == "p1"
+
+
+def test_a_pod_that_backs_off_is_waited_for() -> None:
+    """Those that are like it would have to wait as long, or longer."""
+    subject = crowd(3)
+    subject.on(DeletePod("one"), 0.5)
+    assert waiting(subject) == (0, 1, 2)
+    assert subject.next_deadline(0.5) == 1.0
+    subject.on(DeletePod("two"), 0.6)
+    assert waiting(subject) == (0, 1, 2)
+    assert stepped(subject, 1.0).decision.node == "n"
+    assert stepped(subject, 1.0).decision.node == "n"
+    assert subject.step(1.0) is None
+
+
+def test_a_bind_does_not_wake_pods_that_lack_cpu_nor_asks_about_them() -> None:
+    subject = crowd(5)
+    subject.on(SetNode(node("m", cpu="1")), LATER)
+    asked = subject.queue.sleepers.answers.copy()
+    subject.on(SetPod(pod("small", requests={"cpu": "500m"})), LATER)
+    assert stepped(subject, LATER).decision.node == "m"
+    subject.bind_succeeded("small", LATER)
+    subject.on(SetPod(pod("small", on="m", requests={"cpu": "500m"})), LATER)
+    assert waiting(subject) == (0, 0, 5)
+    assert subject.queue.sleepers.answers == asked == {"waits": 1}
+
+
+def test_a_bind_wakes_who_waited_for_its_neighbour() -> None:
+    near = {"podAffinity": {REQUIRED: [{"topologyKey": ZONE, "labelSelector": {"matchLabels": WEB}}]}}
+    subject = scheduler()
+    subject.on(SetNode(node("n", zone="z")), 0.0)
+    subject.on(SetPod(pod("p", affinity=near)), 0.0)
+    assert not stepped(subject).decision.node
+    subject.on(SetPod(pod("other", on="n")), LATER)
+    assert waiting(subject) == (0, 0, 1)
+    subject.on(SetPod(pod("web", on="n", labels=WEB)), 2 * LATER)
+    assert stepped(subject, 2 * LATER).decision.node == "n"
+
+
+def test_pods_of_other_priorities_namespaces_or_requests_are_asked_about_apart() -> None:
+    subject = crowd(1)
+    others: list[dict[str, Any]] = [
+        {"priority": 5}, {"metadata": {"namespace": "other"}}, {"requests": {"cpu": "3"}}, {"labels": WEB},
+    ]  # fmt: skip
+    for i, other in enumerate(others):
+        subject.on(SetPod(pod(f"q{i}", **{"requests": {"cpu": "2"}, **other})), 0.0)
+        assert not stepped(subject).decision.node
+    subject.on(DeletePod("one"), LATER)
+    assert stepped(subject, LATER).pod.name == "q0"  # the urgent one, which takes the room
+    assert subject.step(LATER) is None
+    assert subject.queue.sleepers.answers == {"fits": 1, "waits": 4}
+    assert waiting(subject) == (0, 0, 4)
+
+
+def test_names_and_tokens_make_no_pod_different() -> None:
+    subject = crowd(0)
+    for i in range(3):
+        token = {"name": f"kube-api-access-{i}", "projected": {}}
+        subject.on(SetPod(pod(f"p{i}", requests={"cpu": "3"}, volumes=[token])), 0.0)
+        stepped(subject)
+    subject.on(DeletePod("one"), LATER)
+    assert subject.queue.sleepers.answers == {"waits": 1}
+
+
+def test_with_nominated_pods_or_without_classes_nobody_is_asked() -> None:
+    subject = crowd(3, requests={"cpu": "3"})
+    claimant = subject.queue.get("p0")
+    assert claimant is not None
+    subject.queue.nominate(claimant.info, "n")
+    subject.on(DeletePod("one"), LATER)
+    assert waiting(subject) == (3, 0, 0)
+    assert subject.queue.sleepers.answers == {"unknown": 1}
+    without = Scheduler([default_profile()], FakeDice(), equivalence_classes=0)
+    assert without.queue.sleepers.fits is None

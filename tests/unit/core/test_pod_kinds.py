@@ -1,0 +1,67 @@
+"""Which pods rules cannot tell apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.core.scheduling import anti_affinity, default_profile, info, profile_of
+
+from ksp.core.pod_kinds import PodKinds
+from ksp.policy.profile import Profile
+
+
+def alike(profile: Profile, one: dict[str, Any], other: dict[str, Any]) -> bool:
+    kinds = PodKinds([profile])
+    return kinds.of(info("a", **one)) == kinds.of(info("b", **other))
+
+
+CLAIM = {"persistentVolumeClaim": {"claimName": "data"}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ({}, {}, True),
+        ({"labels": {"a": "1", "b": "2"}}, {"labels": {"b": "2", "a": "1"}}, True),
+        ({"labels": {"a": "1"}}, {"labels": {"a": "2"}}, False),
+        ({"metadata": {"annotations": {"a": "1"}}}, {}, True),
+        ({"metadata": {"namespace": "other"}}, {}, False),
+        ({"hostname": "a"}, {"hostname": "b"}, True),
+        ({"requests": {"cpu": "1000m"}}, {"requests": {"cpu": "1"}}, True),
+        ({"requests": {"cpu": "2"}}, {"requests": {"cpu": "1"}}, False),
+        ({"priority": 1}, {}, False),
+        ({"affinity": anti_affinity("web")}, {}, False),
+        ({"affinity": anti_affinity("web")}, {"affinity": anti_affinity("web")}, True),
+        ({"tolerations": [{"operator": "Exists"}]}, {}, False),
+        ({"volumes": [{"name": "x", **CLAIM}]}, {"volumes": [{"name": "y", **CLAIM}]}, True),
+        ({"volumes": [{"name": "x", **CLAIM}]}, {"volumes": [{"name": "x"}]}, False),
+        ({"phase": "Pending"}, {"phase": ""}, True),
+    ],
+)
+def test_for_the_shipped_rules(one: dict[str, Any], other: dict[str, Any], equal: bool) -> None:
+    assert alike(default_profile(), one, other) == equal
+
+
+@pytest.mark.parametrize(
+    ("condition", "one", "other"),
+    [
+        ("pod.name == node.name", {}, {}),
+        ("pod.metadata.generateName == node.name", {"metadata": {"generateName": "a"}}, {}),
+        ("pod.status.phase == node.name", {"phase": "Pending"}, {"phase": ""}),
+        (
+            "pod.spec.volumes.exists(v, v.name == node.name)",
+            {"volumes": [{"name": "x"}]},
+            {"volumes": [{"name": "y"}]},
+        ),
+        ("size(pod.spec.volumes) > node.podCount", {"volumes": [{"name": "x"}]}, {}),
+    ],
+)
+def test_what_a_rule_reads_tells_pods_apart(condition: str, one: dict[str, Any], other: dict[str, Any]) -> None:
+    reading = profile_of(f'predicate Reads {{ deny "x" when {condition} }}', "predicates { Reads }")
+    assert not alike(reading, one, other)
+    assert alike(profile_of('predicate Reads { deny "x" when node.podCount > 1 }', "predicates { Reads }"), {}, {})
+
+
+def test_pods_of_schedulers_that_are_not_known_are_all_different() -> None:
+    assert not alike(default_profile(), {"schedulerName": "another"}, {"schedulerName": "another"})
