@@ -37,11 +37,18 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def expect(self, pods: int) -> None:
-        """So many pods will be tried. Shows the bar."""
-        self._pods = pods
-        self._bar.add_task("scheduling", total=pods)
+    def expect(self, pods: int, what: str = "scheduling") -> None:
+        """So many pods will be tried. Shows the bar, in the place of one that was shown before."""
+        self._pods, self._seen = pods, 0
+        for task in self._bar.task_ids:
+            self._bar.remove_task(task)
+        self._bar.add_task(what, total=pods)
         self._bar.start()
+
+    def show(self, done: int) -> None:
+        """So many have been decided for."""
+        if self._shown:
+            self._bar.update(self._bar.tasks[0].id, completed=done)
 
     def tell(self, time: float, record: PodRecord) -> None:
         """An attempt was made, or a pod was left alone."""

@@ -1,8 +1,8 @@
-"""Stopwatches of `ksp.ports`: one that runs, one that stands still."""
+"""Stopwatches of `ksp.ports`: one that runs, one that runs while the process does, one that stands still."""
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import perf_counter, process_time
 
 
 class RunningStopwatch:
@@ -13,6 +13,16 @@ class RunningStopwatch:
 
     def read(self) -> float:
         return perf_counter() - self._start
+
+
+class ProcessorStopwatch:
+    """Seconds that the processor has worked for this process since the stopwatch was made."""
+
+    def __init__(self) -> None:
+        self._start = process_time()
+
+    def read(self) -> float:
+        return process_time() - self._start
 
 
 class StoppedStopwatch:

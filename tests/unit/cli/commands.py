@@ -38,7 +38,7 @@ provider Both {
 LIBRARY = 'fn left(n: Node): cpu = n.allocatable["cpu"] - n.requested["cpu"]\n'
 
 
-def ksp(*arguments: str | Path, stdin: str | bytes = "") -> Result:
+def ksp(*arguments: str | int | Path, stdin: str | bytes = "") -> Result:
     return CliRunner().invoke(cli, [str(a) for a in arguments], input=stdin, catch_exceptions=False)
 
 

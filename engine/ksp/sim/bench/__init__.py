@@ -1,0 +1,1 @@
+"""How fast the core decides: workloads, what is measured of them, and how two measurements compare."""
