@@ -19,6 +19,7 @@ from tests.oracle.policies import Policy, policies
 
 from ksp.check.program import Checker
 from ksp.check.typed import Rule
+from ksp.compile.program import compile_rule
 from ksp.model.arguments import ResourceSpec, UtilizationShapePoint
 from ksp.model.pod import TopologySpreadConstraint
 from ksp.source.origin import shipped
@@ -152,4 +153,50 @@ def test_small_rules_say_what_the_oracle_says(text: str) -> None:
     def holds(scenario: Scenario) -> None:
         agree(Policy(text).rules(), {}, scenario)
 
+    holds()
+
+
+# Numbers of nodes (small, 0, huge, negative) with numbers at the ends of their range. What comes of them is summed up,
+# since the text of a reason is made by the scalar form in any case.
+NUMBERS = [
+    "div(n + x, y, 5)",
+    "(n + x) * y - x",
+    "(y != 0 ? (n + x) / y : 3)",
+    "(y != 0 ? (n + x) % y : 3)",
+    "(n != 0 ? y / n : 3)",
+    "(n != 0 ? x % n : 3)",
+    "(min(n + x, y) - max(y, n + x))",
+    "abs(n + x)",
+    "(-(n + x))",
+    "int(3.0 * div(double(n + x), double(y), -2.5))",
+    "int(1e15 * ln(double(n + x)))",
+    "int(double(n + x) * 1e300)",
+    "round(double(n + x) / 2.0)",
+    "round(double(n + x) * 0.1 * double(y))",
+    "(min(double(n + x) * 1e300 * 1e300 * 0.0, double(y)) < 2.0 ? 1 : 0)",
+    "(max(double(y), double(n + x) * 1e300 * 1e300 * 0.0) < 2.0 ? 1 : 0)",
+    "(min(double(y), double(n + x) * 1e300 * 1e300 * 0.0) < 2.0 ? 1 : 0)",
+    "(max(double(n + x) * 1e300 * 1e300 * 0.0, double(y)) < 2.0 ? 1 : 0)",
+    "int(min(double(n + x), double(y)))",
+    "int(max(double(n + x), double(y)))",
+    "int(double(n + x) * 1e300 * 1e300 * 0.0)",
+]
+XS, YS = "[0, -7, 5, 9223372036854775807]", "[1, -1, 0, 7, -3, -9223372036854775808]"
+
+
+@pytest.mark.parametrize("expression", NUMBERS)
+@pytest.mark.parametrize("number", ["node.podCount", "node.allocatable.pods"])
+def test_numbers_are_what_the_oracle_says(number: str, expression: str) -> None:
+    text = f"""priority P {{
+      let n = {number}
+      score {XS}.map(x, {YS}.map(y, {expression} * (x * 5 + y * 3 + 1)).sum()).sum()
+    }}"""
+    (rule,) = Policy(text).rules()
+
+    @examples(4)
+    @given(scenarios(2))
+    def holds(scenario: Scenario) -> None:
+        agree([rule], {}, scenario)
+
+    assert not compile_rule(rule).scalar_because
     holds()

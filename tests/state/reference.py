@@ -41,13 +41,16 @@ class PlainCycle:
         decision.unread = unread
         return decision
 
-    def fits(self, pod: PodInfo) -> bool | None:
-        """Whether some node is feasible; None if only an attempt can tell."""
+    def denied_by(self, pod: PodInfo) -> frozenset[str] | None:
+        """The rules that deny all nodes, none if one is feasible; None if only an attempt can tell."""
         refused = self.unread_by.of(pod).refused
         if pod.error or refused or self.nominated() or not self.state.nodes or any(claim_errors(pod, self.state)):
             return None
-        filtered = self._run(pod, self.state.node_list())
-        return None if filtered.failure() is not None else bool(filtered.feasible)
+        nodes = self.state.node_list()
+        filtered = self._run(pod, nodes)
+        if filtered.failure() is not None:
+            return None
+        return frozenset() if filtered.feasible else self._nothing_fits(filtered, len(nodes)).denied_by
 
     def _decided(self, pod: PodInfo) -> Decision:
         if pod.error:

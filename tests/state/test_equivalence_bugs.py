@@ -25,10 +25,11 @@ from tests.state.templates import (
 from tests.state.test_equivalence_machine import default_rules
 from tests.state.twins import Twins
 
-from ksp.core.changes import Change, DeleteNode, DeletePod, SetNode, SetObject, SetPod
+from ksp.core.changes import Change, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod
 from ksp.core.cycle import Decision
 from ksp.core.node_order import ZONE
 from ksp.core.scheduler import Scheduler
+from ksp.core.state import NAMESPACED_KINDS
 from ksp.model.apps import Service
 from ksp.model.decode import convert
 from ksp.model.info import PodInfo
@@ -318,8 +319,7 @@ def test_changes_of_storage_are_seen_by_pods_that_use_it() -> None:
 
 
 def gone(kind: str, name: str) -> list[Change]:
-    change = object_change("persistentVolumes" if kind == "persistentVolumes" else kind, "shared", -1)
-    return [type(change)(change.kind, change.namespace, name)]  # type: ignore[call-arg]
+    return [DeleteObject(kind, "default" if kind in NAMESPACED_KINDS else "", name)]
 
 
 def test_limits_of_storage_drivers_are_seen_when_they_change() -> None:

@@ -14,6 +14,7 @@ from tests.state.test_equivalence_machine import EquivalenceMachine
 from ksp.compile.tables import Tables
 from ksp.core.cycle import Cycle, Decision
 from ksp.core.equivalence import recall
+from ksp.core.equivalence.labels import _WatchedTables
 from ksp.core.equivalence.memo import At, Memo
 from ksp.core.equivalence.predicates import PredicateMemo
 from ksp.core.equivalence.priorities import PriorityMemo
@@ -49,6 +50,7 @@ def objects_are_taken_for_what_they_were(patch: Patch) -> None:
 
 def terms_of_other_pods_are_not_minded(patch: Patch) -> None:
     patch.setattr(Tables, "terms_generation", 0)
+    patch.setattr(_WatchedTables, "matching", lambda self, name, _: self._tables.matching(name, self._pod))
 
 
 def minding(patch: Patch, kind: type, name: str, **others: object) -> None:

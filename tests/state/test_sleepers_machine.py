@@ -1,7 +1,8 @@
 """The queue and a cluster of which nothing is known but how many pods of each kind have room.
 
 Pods come and go, room comes with an event and goes without one, pods are tried when they are due. Then nobody sleeps
-for whom there is room, unless one like it is on the way to take it; and no event wakes a pod for which there is none.
+for whom there is room, unless one like it is on the way to take it, and not later than the sleeper would be; and no
+event wakes a pod for which there is none.
 """
 
 from __future__ import annotations
@@ -33,18 +34,20 @@ class SleepersMachine(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.queue = SchedulingQueue(patience=FOREVER)
-        self.queue.sleepers.fits = self.fits
+        self.queue.sleepers.denied_by = self.denied_by
         self.queue.sleepers.kind_of = kind_of
         self.queue.sleepers.asks = ASKS
         self.room: dict[str, int | None] = dict.fromkeys(KINDS, 0)
         self.questions = 0
+        # The rules that deny pods of a kind for which there is no room.
+        self.against: dict[str, frozenset[str]] = dict.fromkeys(KINDS, frozenset(RULES))
         self.serial = 0
 
-    def fits(self, info: PodInfo) -> bool | None:
+    def denied_by(self, info: PodInfo) -> frozenset[str] | None:
         """None where it is not known."""
         self.questions += 1
         room = self.room[kind_of(info)]
-        return None if room is None else room > 0
+        return None if room is None else frozenset() if room else self.against[kind_of(info)]
 
     def asleep(self) -> dict[str, QueuedPod]:
         return {queued.uid: queued for queued in self.queue if queued.place is Place.UNSCHEDULABLE}
@@ -65,13 +68,21 @@ class SleepersMachine(RuleBasedStateMachine):
 
     @rule(kind=kinds, room=rooms)
     def room_comes(self, kind: str, room: int | None) -> None:
-        """With an event that may help whomever it may be."""
+        """With an event that may help those whom the rules of the moment deny, and no more than that."""
         self.room[kind] = room
-        self.move(frozenset(RULES))
+        self.move(self.against[kind])
 
-    @rule(kind=kinds)
-    def room_goes(self, kind: str) -> None:
-        self.room[kind] = 0
+    @rule(kind=kinds, rules=denied)
+    def other_rules_deny(self, kind: str, rules: frozenset[str]) -> None:
+        """What helps against those of before does not help."""
+        if self.room[kind] == 0:
+            before, self.against[kind] = self.against[kind], rules
+            self.move(before)
+
+    @rule(kind=kinds, rules=denied)
+    def room_goes(self, kind: str, rules: frozenset[str]) -> None:
+        if self.room[kind] != 0:
+            self.room[kind], self.against[kind] = 0, rules
 
     @rule(rules=denied)
     def something_happens(self, rules: frozenset[str]) -> None:
@@ -85,37 +96,30 @@ class SleepersMachine(RuleBasedStateMachine):
             uid = data.draw(st.sampled_from(sorted(asleep)))
             self.queue.update(pod(uid, labels={"kind": kind}), changed=False)
 
-    @rule(data=st.data())
-    def pod_claims_a_node(self, data: st.DataObject) -> None:
-        asleep = self.asleep()
-        if asleep:
-            self.queue.nominate(asleep[data.draw(st.sampled_from(sorted(asleep)))].info, "n")
-
     def move(self, rules: frozenset[str]) -> None:
-        before, claiming = self.asleep(), set(self.queue.nominations.uids())
+        before = self.asleep()
         self.queue.move(lambda denied_by: bool(denied_by & rules), self.now)
-        self.no_one_woke_in_vain(before, claiming)
+        self.no_one_woke_in_vain(before)
 
-    def no_one_woke_in_vain(self, before: dict[str, QueuedPod], claiming: set[str]) -> None:
-        for uid in before.keys() - self.asleep().keys() - claiming:
+    def no_one_woke_in_vain(self, before: dict[str, QueuedPod]) -> None:
+        for uid in before.keys() - self.asleep().keys():
             assert self.room[kind_of(before[uid].info)] != 0
 
     # ---- attempts
 
-    @rule(denied_by=denied, luck=st.booleans())
-    def one_is_tried(self, denied_by: frozenset[str], luck: bool) -> None:
-        self.tried(denied_by, luck=luck)
+    @rule(luck=st.booleans())
+    def one_is_tried(self, luck: bool) -> None:
+        self.tried(luck=luck)
 
-    def tried(self, denied_by: frozenset[str], *, luck: bool) -> bool:
-        before, claiming, asked = self.asleep(), set(self.queue.nominations.uids()), self.questions
+    def tried(self, *, luck: bool) -> bool:
+        before, asked = self.asleep(), self.questions
         due = self.queue.next_deadline(self.now) == self.now
         queued = self.queue.pop(self.now)
-        self.no_one_woke_in_vain(before, claiming)
+        self.no_one_woke_in_vain(before)
+        assert self.questions - asked <= ASKS
         if queued is None:
-            assert not self.queue.sleepers.owing
-            return False
+            return self.queue.sleepers.owing
         assert due
-        assert self.questions - asked <= ASKS + len(self.queue)  # more only as long as nobody is due
         kind = kind_of(queued.info)
         room = self.room[kind]
         if room or (room is None and luck):
@@ -123,14 +127,14 @@ class SleepersMachine(RuleBasedStateMachine):
             if room is not None:
                 self.room[kind] = room - 1
         else:
-            self.queue.fail(queued, self.now, denied_by)
+            self.queue.fail(queued, self.now, self.against[kind])
         return True
 
-    @rule(seconds=st.sampled_from([0.0, 0.5, 11.0]), denied_by=denied)
-    def all_that_are_due_are_tried(self, seconds: float, denied_by: frozenset[str]) -> None:
+    @rule(seconds=st.sampled_from([0.0, 0.5, 11.0]))
+    def all_that_are_due_are_tried(self, seconds: float) -> None:
         self.now += seconds
         for _ in range(2 * len(self.queue) + 1):
-            if not self.tried(denied_by, luck=False):
+            if not self.tried(luck=False):
                 return
         raise AssertionError("it never ends")
 
@@ -141,10 +145,18 @@ class SleepersMachine(RuleBasedStateMachine):
         if self.queue.sleepers.owing:
             assert self.queue.next_deadline(self.now) == self.now
             return
-        on_the_way = {(q.unschedulable_by, kind_of(q.info)) for q in self.queue if q.place is not Place.UNSCHEDULABLE}
-        for queued in self.asleep().values():
-            room, group = self.room[kind_of(queued.info)], (queued.unschedulable_by, kind_of(queued.info))
-            assert not room or group in on_the_way, (queued, room)
+        asleep = self.asleep()
+        for queued in asleep.values():
+            if self.room[kind_of(queued.info)]:
+                assert any(
+                    kind_of(other.info) == kind_of(queued.info) and self.due(other) <= self.due(queued)
+                    for other in self.queue
+                    if other.uid not in asleep
+                ), queued
+
+    def due(self, queued: QueuedPod) -> float:
+        """When the pod is tried if it is awake."""
+        return max(self.now, queued.added + self.queue.backoff.duration(queued.attempts))
 
     @invariant()
     def sizes_are_right(self) -> None:

@@ -79,7 +79,7 @@ class Twins:
         self.reference = PlainCycle(profile, state, queue.nominations.nodes, self.dice["plain"], unread)
         self.plain.cycles[name] = self.reference  # type: ignore[assignment]
         for scheduler in self.all():  # who waits does not depend on what is remembered, so that queues can be compared
-            scheduler.queue.sleepers.fits = scheduler.cycles[name].fits
+            scheduler.queue.sleepers.denied_by = scheduler.cycles[name].denied_by
             scheduler.queue.sleepers.kind_of = PodKinds([profile]).of
 
     def all(self) -> list[Scheduler]:
@@ -181,7 +181,7 @@ class Twins:
         awake = {kind_of(queued.info) for queued in queue if queued.place is not Place.UNSCHEDULABLE}
         for queued in queue:
             if queued.place is Place.UNSCHEDULABLE and kind_of(queued.info) not in awake:
-                assert self.reference.fits(queued.info) is not True, f"{queued} sleeps"
+                assert self.reference.denied_by(queued.info) != frozenset(), f"{queued} sleeps"
 
 
 def _effects(step: Step) -> object:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
@@ -28,7 +29,8 @@ def _numbers(_context: click.Context, _option: click.Parameter, text: str) -> tu
     except ValueError as error:
         raise click.BadParameter(f"`{text}` is no number, nor several with commas between") from error
     if min(found) < 1:
-        raise click.BadParameter("a cluster has at least one node")
+        between = " (a comma stands between two sizes)" if len(found) > 1 else ""
+        raise click.BadParameter(f"a cluster has at least one node, which `{text}` does not say of each{between}")
     return found
 
 
@@ -40,7 +42,7 @@ def _names(_context: click.Context, _option: click.Parameter, given: tuple[str, 
     for name in given:
         if name not in WORKLOADS:
             meant = did_you_mean(name, WORKLOADS)
-            raise click.BadParameter(f"there is no workload `{name}`{': ' + meant if meant else ''}; --list names them")
+            raise click.BadParameter(f"there is no workload `{name}`: {meant or '--list names those that there are'}")
     return tuple(dict.fromkeys(given)) or tuple(WORKLOADS)
 
 
@@ -51,6 +53,9 @@ def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None
         click.echo("\n\n".join(f"{name}\n{click.wrap_text(about(name), 78, '  ', '  ')}" for name in WORKLOADS))
         context.exit()
 
+
+WITH_PENDING: Final = ("Unschedulable",)
+"""The workloads that --pending is for."""
 
 EPILOG = """\b
 Such as:
@@ -105,14 +110,15 @@ def bench(
     for which the pod's equivalence class was known, `cold` what one without costs; milliseconds are of deciding alone,
     decisions a second of all that the core does for a pod.
     """
+    _check_choice(core=core, show=show, compare=compare, writes=json_file is not None or plot_file is not None)
     if compare is not None:
         _compare(*compare, markdown=markdown)
         return
     if show is not None:
         record = _read(show)
     else:
-        if not core:
-            raise click.UsageError("only the core can be measured yet: ksp bench --core")
+        if pending is not None and not {*workloads} & {*WITH_PENDING}:
+            raise click.UsageError(f"--pending: pods that fit nowhere are part of {', '.join(WITH_PENDING)} only")
         _check_output(json_file)
         from ksp.cli.profile_choice import DEFAULT, chosen_profiles
         from ksp.sim.bench.figures import Conditions
@@ -124,13 +130,21 @@ def bench(
         )  # fmt: skip
         plan = [replace(conditions, workload=name, nodes=count) for name in workloads for count in nodes]
         record = _recorded([each for each in plan for _ in range(runs)], rules=rules)
-    if json_file is not None:
-        _write(record, json_file)
-    if plot_file is not None:
-        from ksp.cli.bench_plot import plot
+    try:
+        _keep(record, json_file, plot_file)
+    finally:  # what was measured is shown, even if it cannot be written
+        _say(_report(record, markdown=markdown))
 
-        plot(record.summaries(), plot_file)
-    click.echo("\n".join(_report(record, markdown=markdown)))
+
+def _check_choice(*, core: bool, show: Path | None, compare: tuple[Path, Path] | None, writes: bool) -> None:
+    """One of measuring, showing and comparing. Raises click.UsageError."""
+    asked = [name for name, given in (("--core", core), ("--show", show), ("--compare", compare)) if given]
+    if not asked:
+        raise click.UsageError("only the core can be measured yet: ksp bench --core")
+    if len(asked) > 1:
+        raise click.UsageError(f"{' and '.join(asked)} do not go together: --core measures, the others read files")
+    if compare is not None and writes:
+        raise click.UsageError("--compare writes no file: --json and --plot are for --core and --show")
 
 
 # ---- measuring
@@ -147,10 +161,13 @@ def _recorded(plan: list[Conditions], *, rules: bool) -> Record:
 def _measured(plan: list[Conditions], *, rules: bool) -> Iterator[Measured]:
     from ksp.cli.bench_process import measured_apart
     from ksp.cli.progress import Bar
+    from ksp.cli.terminal import counted
 
     with Bar() as bar:
         for i, conditions in enumerate(plan):
-            bar.expect(conditions.pods, f"{i + 1}/{len(plan)} {conditions.workload}, {conditions.nodes:,} nodes")
+            bar.expect(
+                conditions.pods, f"{i + 1}/{len(plan)} {conditions.workload}, {counted(conditions.nodes, 'node')}"
+            )
             yield measured_apart(conditions, rules=rules, tell=bar.show)
 
 
@@ -175,10 +192,16 @@ def _check_output(path: Path | None) -> None:
         raise click.UsageError(f"there is no folder {path.parent} to write to")
 
 
-def _write(record: Record, path: Path) -> None:
-    from ksp.sim.bench.records import text_of
+def _keep(record: Record, json_file: Path | None, plot_file: Path | None) -> None:
+    """Raises OSError."""
+    if json_file is not None:
+        from ksp.sim.bench.records import text_of
 
-    path.write_text(text_of(record) + "\n", encoding="utf-8")
+        json_file.write_text(text_of(record) + "\n", encoding="utf-8")
+    if plot_file is not None:
+        from ksp.cli.bench_plot import plot
+
+        plot(record.summaries(), plot_file)
 
 
 def _read(path: Path) -> Record:
@@ -199,23 +222,33 @@ def _refuse(message: str) -> NoReturn:
 # ---- reports
 
 
+def _say(lines: Iterable[str]) -> None:
+    """On stdout. A file may have been made by someone else: no character of it does anything to a terminal."""
+    from ksp.cli.report import printable
+
+    click.echo("\n".join(printable(each) for part in lines for each in part.split("\n")))
+
+
 def _report(record: Record, *, markdown: bool) -> Iterator[str]:
     from ksp.cli import bench_tables as tables
+    from ksp.cli.terminal import counted, width
 
+    room = width(sys.stdout)
     yield f"The core alone: {tables.circumstances(record)}"
     yield ""
-    yield tables.drawn(tables.measurements(record), markdown=markdown)
+    yield tables.drawn(tables.measurements(record), markdown=markdown, width=room)
     notes = list(tables.notes(record))
     if notes:
         yield from ("", *(f"- {note}" for note in notes))
     for place, times in record.rules.items():
         of = record.runs[place].conditions
-        yield f"\n{of.workload}, {of.nodes:,} nodes: what each rule costs, in microseconds a pod\n"
-        yield tables.drawn(tables.rules(times, of.pods), markdown=markdown)
+        yield f"\n{of.workload}, {counted(of.nodes, 'node')}: what each rule costs, in microseconds a pod\n"
+        yield tables.drawn(tables.rules(times, of.pods), markdown=markdown, width=room)
 
 
 def _compare(before: Path, after: Path, *, markdown: bool) -> None:
     from ksp.cli import bench_tables as tables
+    from ksp.cli.terminal import width
     from ksp.sim.bench.comparison import compared
     from ksp.sim.bench.records import RecordError
 
@@ -224,9 +257,7 @@ def _compare(before: Path, after: Path, *, markdown: bool) -> None:
         found: Comparison = compared(first, second)
     except RecordError as error:
         _refuse(f"{before} and {after} do not fit together: {error}")
-    for path, record in (("before", first), ("after", second)):
-        click.echo(f"{path}: {tables.circumstances(record)}")
-    click.echo("\n" + tables.drawn(tables.comparison(found), markdown=markdown))
-    notes = list(tables.differences(found))
-    if notes:
-        click.echo("\n" + "\n".join(f"- {note}" for note in notes))
+    said = [f"{when}: {tables.circumstances(record)}" for when, record in (("before", first), ("after", second))]
+    said += ["", tables.drawn(tables.comparison(found), markdown=markdown, width=width(sys.stdout))]
+    notes = [f"- {note}" for note in tables.differences(found)]
+    _say([*said, *([""] if notes else []), *notes])

@@ -12,7 +12,7 @@ import click
 from ksp.sim.bench.figures import Summary
 
 ENDINGS: Final = (".svg", ".png")
-INSTALL: Final = "plots need matplotlib: pip install 'ksp-scheduler[plot]'"
+INSTALL: Final = "plots need matplotlib: pip install matplotlib"
 
 
 def check_plot(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ksp.cli.terminal import counted
 from ksp.sim.bench.comparison import Change, Comparison, Pair
 from ksp.sim.bench.figures import Conditions, Spread, Summary
 from ksp.sim.bench.records import Record
@@ -29,23 +30,39 @@ class Table:
     rows: Sequence[Sequence[str]]
     left: int = 1
 
-    def text(self) -> str:
-        """Aligned, two spaces between columns."""
+    def text(self, width: int | None = None) -> str:
+        """Aligned, two spaces between columns. Columns that are more than `width` allows follow in a block below, which
+        begins with those on the left again."""
         lines = [self.heads, *self.rows]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.heads))]
-        return "\n".join("  ".join(self._cells(line, widths)).rstrip() for line in lines)
+        return "\n\n".join(
+            "\n".join("  ".join(self._cells(line, widths, block)).rstrip() for line in lines)
+            for block in self._blocks(widths, width)
+        )
 
     def markdown(self) -> str:
         rules = ["---" if i < self.left else "---:" for i in range(len(self.heads))]
         return "\n".join(f"| {' | '.join(line)} |" for line in (self.heads, rules, *self.rows))
 
-    def _cells(self, line: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-        for i, (cell, width) in enumerate(zip(line, widths, strict=True)):
-            yield cell.ljust(width) if i < self.left else cell.rjust(width)
+    def _blocks(self, widths: Sequence[int], most: int | None) -> list[list[int]]:
+        """Places of columns, in blocks that are no wider than `most`, as far as one column beside the left allows."""
+        left = list(range(self.left))
+        blocks = [[*left]]
+        for place in range(self.left, len(widths)):
+            wide = sum(widths[i] + 2 for i in blocks[-1]) + widths[place]
+            if most is not None and wide > most and len(blocks[-1]) > self.left:
+                blocks.append([*left])
+            blocks[-1].append(place)
+        return blocks
+
+    def _cells(self, line: Sequence[str], widths: Sequence[int], block: Sequence[int]) -> Iterator[str]:
+        for i in block:
+            yield line[i].ljust(widths[i]) if i < self.left else line[i].rjust(widths[i])
 
 
-def drawn(table: Table, *, markdown: bool) -> str:
-    return table.markdown() if markdown else table.text()
+def drawn(table: Table, *, markdown: bool, width: int | None = None) -> str:
+    """`width` is that of a terminal; None where lines are not broken."""
+    return table.markdown() if markdown else table.text(width)
 
 
 # ---- one record
@@ -105,10 +122,11 @@ def notes(record: Record) -> Iterator[str]:
     """What the table does not show and should not be overlooked."""
     for each in record.summaries():
         of, found = each.conditions, each.median
+        where = f"{of.workload}, {counted(of.nodes, 'node')}"
         if found.placed < of.pods:
-            yield f"{of.workload}, {of.nodes:,} nodes: {of.pods - found.placed:,} of {of.pods:,} pods found no node"
+            yield f"{where}: {of.pods - found.placed:,} of {of.pods:,} pods found no node"
         if of.pending:
-            yield f"{of.workload}, {of.nodes:,} nodes: beside {of.pending:,} pods that fit nowhere"
+            yield f"{where}: beside {of.pending:,} pods that fit nowhere"
 
 
 # ---- rules
@@ -162,10 +180,12 @@ def differences(of: Comparison) -> Iterator[str]:
     for pair in of.pairs:
         for name in pair.differing:
             before, after = (getattr(each.conditions, name) for each in (pair.before, pair.after))
-            yield f"{pair.before.conditions.workload}: {name.replace('_', ' ')} was {_said(before)}, is {_said(after)}"
+            what = name.replace("_", " ")
+            yield f"{pair.before.conditions.workload}, {what}: {_said(before)} before, {_said(after)} after"
     for where, missing in (("before", of.only_before), ("after", of.only_after)):
         for conditions in missing:
-            yield f"only {where}: {conditions.workload}, {conditions.nodes:,} nodes, {conditions.pods:,} pods"
+            size = f"{counted(conditions.nodes, 'node')}, {counted(conditions.pods, 'pod')}"
+            yield f"only {where}: {conditions.workload}, {size}"
 
 
 def _said(value: object) -> str:

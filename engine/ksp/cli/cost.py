@@ -31,10 +31,6 @@ class Costs:
     cost: str
     footprint: Footprint
 
-    @property
-    def shown_form(self) -> str:
-        return f"{self.form}: {self.why}" if self.why else self.form
-
 
 @click.command
 @click.argument("file")
@@ -56,7 +52,7 @@ def cost(file: str, name: str | None, imported: bool, output_format: str) -> Non
     if not found:
         click.echo(f"{file} declares no rules of its own; --all takes those that it imports", err=True)
         return
-    write([_table(found)], sys.stdout)
+    write([_table(found), *_reasons(found)], sys.stdout)
 
 
 def costs_of(rule: Rule) -> Costs:
@@ -80,15 +76,25 @@ def _object(found: Costs) -> dict[str, object]:
 
 
 def _table(found: Sequence[Costs]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    for head, ratio in (("rule", None), ("form", 2), ("reads of the pod", 4), ("views", 2), ("cost", 4)):
-        table.add_column(head, overflow="fold", no_wrap=ratio is None, ratio=ratio)
+    """A row for each rule. What a rule reads is one below the other, so that 100 columns are enough for whole names."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
+    for head in ("rule", "form", "reads of the pod", "views", "cost"):
+        table.add_column(head, overflow="fold", no_wrap=head in ("rule", "form"))
     for each in found:
-        reads = ", ".join(dict.fromkeys(_short(path) for path in each.footprint.pod))
-        views = ", ".join(view.name for view in each.footprint.views)
-        cells = (each.rule.name, each.shown_form, reads or "-", views or "-", each.cost)
-        table.add_row(*(Text(printable(cell)) for cell in cells))
+        reads = dict.fromkeys(_short(path) for path in each.footprint.pod)
+        views = [view.name for view in each.footprint.views]
+        table.add_row(_cell(each.rule.name), _cell(each.form), _cell(*reads), _cell(*views), _cell(each.cost))
     return table
+
+
+def _cell(*lines: str) -> Text:
+    return Text("\n".join(printable(line) for line in lines) or "-")
+
+
+def _reasons(found: Sequence[Costs]) -> list[Text]:
+    """Why rules are scalar, below the table."""
+    reasons = [Text(printable(f"- {each.rule.name} is scalar: {each.why}")) for each in found if each.why]
+    return [Text(), *reasons] if reasons else []
 
 
 def _short(path: str) -> str:

@@ -92,6 +92,17 @@ def count(clauses: list[ast.comprehension], condition: ast.expr) -> ast.expr:
 
 
 def read_in(code_: Iterable[ast.AST]) -> set[str]:
-    """The names that the code reads."""
-    nodes = (node for part in code_ for node in ast.walk(part))
-    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    """The names that the code reads. What stands in it several times, as operands of traced code do, is gone through
+    once."""
+    found: set[str] = set()
+    waiting = [*code_]
+    seen: set[ast.AST] = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+        elif node not in seen:
+            seen.add(node)
+            waiting.extend(ast.iter_child_nodes(node))
+    return found

@@ -117,8 +117,9 @@ class _Conditions:
                 return self.way(container) if self.way(item) is Way.STAYS else Way.UNKNOWN
             case Op() | Logic():
                 return self._of_operator(expr)
-            case If(condition=condition, then=then, otherwise=otherwise) if self.way(condition) is Way.STAYS:
-                return _joined([self.way(then), self.way(otherwise)])
+            case If(condition=condition, then=then, otherwise=otherwise):
+                stays = self.way(condition) is Way.STAYS
+                return _joined([self.way(then), self.way(otherwise)]) if stays else Way.UNKNOWN
             case Comprehend():
                 return self._of_comprehension(expr)
             case LetIn(binding=binding, value=value, body=body):

@@ -25,6 +25,7 @@ from ksp.check.typed import (
     For,
     Has,
     If,
+    In,
     Kind,
     LetIn,
     ListOf,
@@ -33,7 +34,9 @@ from ksp.check.typed import (
     Ref,
     Rule,
     Statement,
+    Text,
 )
+from ksp.check.types import List, Map, Struct, Type
 from ksp.compile.inline import inline
 
 ELEMENT = "[…]"
@@ -48,10 +51,15 @@ _NOWHERE: _Sources = frozenset()
 @dataclass(frozen=True, slots=True)
 class FieldReads:
     """Fields by their path from the pod, `spec.tolerations[…].key`, with all that lies on the way to them: those of
-    the pod that is to be placed, and those of the pods that are rows of a view."""
+    the pod that is to be placed, and those of the pods that are rows of a view.
+
+    `structs` are fields by the type that they are read of, however its values are come by: `Volume.name`; and the type
+    alone, `Volume`, where its values are compared, shown or handed to functions as they are, be it in lists and maps.
+    """
 
     pod: frozenset[str]
     rows: frozenset[str]
+    structs: frozenset[str]
 
 
 def field_reads(rule: Rule) -> FieldReads:
@@ -59,12 +67,37 @@ def field_reads(rule: Rule) -> FieldReads:
     origins = _Origins(rule)
     pod: set[str] = set()
     rows: set[str] = set()
+    structs: set[str] = set()
     for whole in expressions(rule):
         for part in walk(origins.learn(inline(whole))):
+            structs.update(_of_structs(part))
             if isinstance(part, Read | Has):
                 for root, steps in origins.of(part.value):
                     (pod if root.kind is Kind.ROOT else rows).add(_written((*steps, part.field.name)))
-    return FieldReads(frozenset(pod), frozenset(rows))
+    return FieldReads(frozenset(pod), frozenset(rows), frozenset(structs))
+
+
+def _of_structs(part: Expr) -> Iterator[str]:
+    """What an expression itself reads of structs, its parts apart."""
+    match part:
+        case Read(value=value, field=field) | Has(value=value, field=field):
+            yield from (f"{name}.{field.name}" for name in _structs_in(value.type))
+        case Op(operator="==" | "!=", operands=whole):
+            yield from (name for each in whole for name in _structs_in(each.type))
+        case In(item=item):
+            yield from _structs_in(item.type)
+        case Apply(row=row, arguments=whole) if row.name != "size":
+            yield from (name for each in whole for name in _structs_in(each.type))
+        case Text(parts=parts):
+            yield from (name for each in parts if not isinstance(each, str) for name in _structs_in(each.type))
+
+
+def _structs_in(type_: Type) -> Iterator[str]:
+    match type_:
+        case Struct(name=name):
+            yield name
+        case List(item=inner) | Map(value=inner):
+            yield from _structs_in(inner)
 
 
 def _written(steps: Iterable[str]) -> str:

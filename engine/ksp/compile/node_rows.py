@@ -27,7 +27,9 @@ Group = tuple[IntArray, list[NodeInfo]]
 
 class Rows:
     """`size` rows, which are the nodes at `slots`; made by `NodeColumns.rows`. A slot without a node reads as
-    EMPTY_NODE."""
+    EMPTY_NODE. `times` is None, as each row stands for one node; see ksp.compile.columns.combinations."""
+
+    times: IntArray | None = None
 
     def __init__(self, columns: NodeColumns, slots: IntArray | None) -> None:
         self._columns = columns

@@ -53,7 +53,7 @@ RESERVED = frozenset(
         "rows",
         "normalize",
     }
-    | {"reasons", "unresolvable", "trace", "constant"}
+    | {"reasons", "unresolvable", "ruling", "trace", "constant"}
 )
 
 

@@ -84,7 +84,7 @@ class RuleCode:
     def _key(self, pod: Frame, at: ast.FunctionDef) -> ast.expr:
         """The values that `at` reads of the pod's frame, but for what follows the state by itself."""
         values: list[ast.expr] = []
-        for name in sorted(read_in([at]) & (assigned_in(pod.lines) | {"pod"})):
+        for name in sorted(code.read_in([at]) & (assigned_in(pod.lines) | {"pod"})):
             if name == "pod" or name in self.emitter.with_objects:
                 values.append(code.call("_identity", code.name(name)))
             elif name not in self.emitter.live:
@@ -97,7 +97,7 @@ class RuleCode:
         return code.tuple_of(
             [
                 code.call("_witness", code.name(name)) if name in self.emitter.with_objects else code.name(name)
-                for name in sorted(read_in(functions) & assigned_in(at.lines))
+                for name in sorted(code.read_in(functions) & assigned_in(at.lines))
             ]
         )
 
@@ -134,12 +134,6 @@ class RuleCode:
         if stage_of(possible) > Stage.POD:
             at.lines.append(code.if_(code.not_(self.emitter.expr(possible, chain)), [self.code.outcome(NONE)]))
         return False
-
-
-def read_in(code_: Sequence[ast.AST]) -> set[str]:
-    """The names that the code reads."""
-    nodes = (node for part in code_ for node in ast.walk(part))
-    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def assigned_in(lines: Sequence[ast.stmt]) -> set[str]:

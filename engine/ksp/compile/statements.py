@@ -190,8 +190,10 @@ class StatementCode:
         return code.tuple_of([outcome, *([NONE] * (2 if self.rule.kind == "predicate" else 6)), code.tuple_of([])])
 
     def prepared(self, outcome: ast.expr) -> ast.stmt:
-        """`prepare` ends: whatever the views are, no node is judged."""
-        return code.return_(code.tuple_of([code.tuple_of([outcome]), code.call("_fixed", self._bound(outcome))]))
+        """`prepare` ends: whatever the views are, no node is judged. The key begins with what no value of a rule is, so
+        that it is no other pod's, be its values encoded like the outcome."""
+        key = code.tuple_of([NONE, outcome])
+        return code.return_(code.tuple_of([key, code.call("_fixed", self._bound(outcome))]))
 
 
 def _collected() -> ast.expr:

@@ -7,11 +7,11 @@ taken out, whatever happened to the objects that the row names. It tells who use
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from ksp.compile.alike_rows import contributions
 from ksp.compile.node_parts import ANYTHING, SUMS
 from ksp.model.info import EMPTY_NODE, EMPTY_POD, NodeInfo, PodInfo
 from ksp.model.int64 import wrap
@@ -192,13 +192,8 @@ class Table:
 
     def _build(self, rows: Mapping[str, Any]) -> None:
         """Ask all rows for the first time: equal entries are counted together."""
-        contribute, equal, mine = self.contribute, self._equal, self._rows
-        for key, row in rows.items():
-            found = contribute(row)
-            if found:
-                entries = tuple(found)
-                mine[key] = equal.setdefault(entries, entries)
-        for entries, number in Counter(mine.values()).items():
+        self._rows, times = contributions(self.contribute, rows)
+        for entries, number in times.items():
             for entry in entries:
                 self.count(entry, number)
         self._restart_log()

@@ -61,6 +61,10 @@ class Cycle:
     profile's equivalence classes: `equivalence_classes` at most, none if that is 0. Without `columns` rules are asked
     node by node.
 
+    A node to which pods are nominated that count against the pod is judged twice. What is said with those pods there
+    holds for this pod alone, and is never kept nor taken from a class. What is said without them is what the class
+    says: memos see the state as it is, in which nominated pods have no place, so that is exact, and costs nothing.
+
     Without `unread_by` all fields of a pod count as read. With `keep_scores` decisions show how nodes scored.
     """
 
@@ -90,15 +94,15 @@ class Cycle:
         decision.unread = unread
         return decision
 
-    def fits(self, pod: PodInfo) -> bool | None:
-        """Whether some node is feasible for the pod now; None if only an attempt can tell: something is wrong with the
-        pod, there is no node, a rule fails, or pods are nominated to nodes."""
+    def denied_by(self, pod: PodInfo) -> frozenset[str] | None:
+        """The rules that keep the pod from all nodes now, none if some node is feasible; None if only an attempt can
+        tell: something is wrong with the pod, there is no node, a rule fails, or pods are nominated to nodes."""
         refused = self.unread_by is not None and self.unread_by.of(pod).refused
         if pod.error or refused or self.nominated() or not self.state.nodes:
             return None
         if any(claim_errors(pod, self.state)):
             return None
-        return self.classes.fits(pod)
+        return self.classes.denied_by(pod)
 
     def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Scored:
         """How these nodes score for the pod, if they are the feasible ones."""
@@ -147,7 +151,7 @@ class Cycle:
         verdicts = pods.verdicts
         if not verdicts.feasible:
             unfit = pods.unfit()
-            return Decision(message=unfit.message, filtered=unfit.filtered, denied_by=unfit.denied_by)
+            return Decision(message=unfit.message, filtered=pods.filtered(), denied_by=unfit.denied_by)
         if verdicts.feasible == 1:
             slot = int(verdicts.slots()[0])
         elif self.keep_scores or not pods.totals.refresh():

@@ -124,13 +124,15 @@ class Filter:
 
     def _with(self, pod: PodInfo, node: NodeInfo, added: Sequence[PodInfo]) -> Refused | None:
         """The verdict with these pods on the node; the state is as before afterwards."""
-        for other in added:
-            self.state.add_pod(other, node.name)
+        there: list[str] = []
         try:
+            for other in added:
+                self.state.add_pod(other, node.name)
+                there.append(other.uid)
             return judge(self._bound(pod), node)
         finally:
-            for other in reversed(added):
-                self.state.remove_pod(other.uid)
+            for uid in reversed(there):
+                self.state.remove_pod(uid)
 
     def _bound(self, pod: PodInfo) -> list[Check]:
         """The rules bound anew, since the state has changed; what `prefilter` says stands already."""

@@ -6,7 +6,7 @@ and volumes (their claims must be there) and their priority (nominated pods of t
 
 Pods of one template are of one kind unless rules read what differs: their names, or labels that are their own, as pods
 of a StatefulSet or of an indexed Job have. Of volumes the names differ, since each pod gets one with a token of its
-own: they count only if some rule reads volumes otherwise than by other fields.
+own: they count only if some rule reads the names of volumes, or takes volumes as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from msgspec import msgpack
 from msgspec.structs import replace
 
 from ksp.check.schema import fields_of
-from ksp.compile.fields import ELEMENT
 from ksp.compile.footprint import Footprint
 from ksp.model.info import PodInfo
 from ksp.model.pod import Volume
@@ -32,7 +31,6 @@ _DERIVED: Final = dict.fromkeys(  # from the spec: decoded selectors are no data
 )
 _MACHINERY: Final = ("namespace", "spec.volumes", "spec.priority")
 VOLUMES: Final = "spec.volumes"
-_OF_VOLUMES: Final = f"{VOLUMES}{ELEMENT}."
 WHOLE: Final = "*"
 
 Values = Callable[[PodInfo], Any]
@@ -62,9 +60,8 @@ def _values(profile: Profile) -> Values | None:
 
 
 def _reads_names_of_volumes(footprint: Footprint) -> bool:
-    """Or may: it reads volumes, and by none of their fields, so that it may compare them as they are."""
-    fields = {path.removeprefix(_OF_VOLUMES) for path in footprint.fields.pod if path.startswith(_OF_VOLUMES)}
-    return "name" in fields or (VOLUMES in footprint.pod and not fields)
+    """Or may, as it takes volumes as they are."""
+    return not footprint.fields.structs.isdisjoint({"Volume", "Volume.name"})
 
 
 def _without_names(volumes: Sequence[Volume]) -> list[Volume]:

@@ -185,13 +185,13 @@ class SchedulingQueue:
         self._uid_of[info.namespace, info.name] = info.uid
 
     def pop(self, now: float) -> QueuedPod | None:
-        """The pod to try now, in flight from here on; None if none is ready. Starts a cycle."""
+        """The pod to try now, in flight from here on. Starts a cycle. None if none is ready, or not before others were
+        asked about: then `next_deadline` is now."""
         self._flush(now)
         self._ask(now)
-        while (first := self._active.first()) is None:
-            if not self.sleepers.owing:
-                return None
-            self._ask(now)
+        first = self._active.first()
+        if first is None:
+            return None
         queued = first[1]
         self._cycle += 1
         queued.cycle = self._cycle
@@ -264,14 +264,21 @@ class SchedulingQueue:
     def _let_out(self, now: float) -> int:
         if not self.sleepers.owing:
             return 0
-        awake = sorted(self.sleepers.woken(self.nominations.uids(), now), key=lambda pair: pair[0].cycle)
-        for queued, cause in awake:
-            self._wake(queued, now, cause)
+        awake: list[tuple[QueuedPod, str]] = []
+        try:
+            awake.extend(self.sleepers.woken(now))
+        finally:  # who was found before a question raised an error is no longer asked about
+            for queued, cause in sorted(awake, key=lambda pair: pair[0].cycle):
+                self._wake(queued, now, cause)
         return len(awake)
 
     def move_all(self, now: float) -> int:
-        """Something happened that may help any pod."""
-        return self.move(lambda _: True, now)
+        """Wake all unschedulable pods, whether anything may help them or not, and ask nobody: how many there were."""
+        self._moved_in_cycle = self._cycle
+        asleep = sorted(self._unschedulable.values(), key=lambda queued: queued.cycle)
+        for queued in asleep:
+            self._wake(queued, now, UNKNOWN_CAUSE)
+        return len(asleep)
 
     # ---- nominated pods
 

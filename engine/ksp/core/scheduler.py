@@ -99,11 +99,11 @@ class Scheduler:
             for profile in profiles
         }  # fmt: skip
         if equivalence_classes:
-            self.queue.sleepers.fits = self._fits
+            self.queue.sleepers.denied_by = self._denied_by
             self.queue.sleepers.kind_of = PodKinds(profiles).of
 
-    def _fits(self, pod: PodInfo) -> bool | None:
-        return self.cycles[pod.scheduler_name].fits(pod)
+    def _denied_by(self, pod: PodInfo) -> frozenset[str] | None:
+        return self.cycles[pod.scheduler_name].denied_by(pod)
 
     # ---- sizes
 

@@ -4,50 +4,58 @@ Pods are *alike* if the same rules denied them and rules cannot tell them apart 
 cluster, an attempt for one ends as an attempt for any other. So it is enough to ask for one of them, and where there
 is room for one, to wake one.
 
-After an event all groups whose rules it may help are *owed* a question: does a node take such a pod now? The answers:
+After an event all groups that it may help are *owed* a question: which rules keep such a pod from all nodes now? The
+answers:
 
-- no: the group sleeps on, until the next event that may help it;
-- yes: one pod wakes, the one whose backoff ends first. The group is *held* until that pod has been tried, or is gone;
-  then it is owed the question again, since there may be room for more. If the pod comes back unschedulable, by the same
-  rules, its attempt was the answer: no;
+- some: the group sleeps on, until the next event that may help those rules. They need not be the ones that denied its
+  pods: what happened meanwhile may have helped against these and set others against them;
+- none: one pod wakes, the one that would be tried first if all woke: of those that have backed off the one that failed
+  first, else the one whose backoff ends first. The group is *held* until that pod is tried, or is gone; then it is
+  owed the question again, since there may be room for more;
 - not known: all wake, as they do where nobody can be asked.
 
-Once a pod wakes that is due, groups of the same or a lower priority are not asked about until it has been tried: what
-room there is may be gone by then, and who tries in vain has to back off. The group of the highest priority is asked
-about first.
+A pod that is tried and comes back unschedulable is an answer, too, for those like it.
 
-Pods that claim a node by a nomination are not like others: claims of their own do not stand in their way. They wake
-with their group, unasked.
+Once a pod wakes that is due, groups that would be tried after it are not asked about until it has been tried: what room
+there is may be gone by then, and who tries in vain has to back off. Groups are asked about in the order in which their
+pods would be tried, the highest priority first; with the second half of the questions those that have waited longest
+for theirs, so that nobody waits for ever where events come faster than questions are answered.
 
 Nothing is lost: a group sleeps only while the last answer was no and nothing that may help it happened since. Events
 that come faster than they are answered cost one question. `asks` bounds the questions between two attempts; the groups
 for which that is too few stay owed.
 
-`help` costs a question of `may_help` for each set of rules; putting a pod in or out is O(1).
+`help` costs a question of `may_help` for each set of rules, and O(log n) for each group that was answered since the
+last; putting a pod in or out is O(log n).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from typing import Final, Generic, Protocol, TypeVar
 
+from ksp.core.lazy_heap import LazyHeap
 from ksp.model.info import PodInfo
 
 UNKNOWN_CAUSE: Final = "Unknown"
 
 Kind = Hashable
-Fits = Callable[[PodInfo], bool | None]
+Rules = frozenset[str]
+DeniedBy = Callable[[PodInfo], Rules | None]
 KindOf = Callable[[PodInfo], Kind]
+Turn = tuple[float, float]  # who is tried first: the highest priority, of these who failed first; smaller is earlier
 
-_NAMES: Final = {True: "fits", False: "waits", None: "unknown"}
-ANSWERS: Final = tuple(_NAMES.values())
+FITS: Final = "fits"
+WAITS: Final = "waits"
+UNKNOWN: Final = "unknown"
+ANSWERS: Final = (FITS, WAITS, UNKNOWN)
 
 ASKS: Final = 16
 """Questions between two attempts. A question costs about as much as an attempt."""
-LOOKED_AT: Final = 8  # pods of a group, for the one whose backoff ends first; groups, for the highest priority
+LOOKED_AT: Final = 64
 
 
 class Sleeper(Protocol):
@@ -63,7 +71,7 @@ class Sleeper(Protocol):
     def added(self) -> float: ...
 
     @property
-    def unschedulable_by(self) -> frozenset[str]: ...
+    def unschedulable_by(self) -> Rules: ...
 
 
 T = TypeVar("T", bound=Sleeper)
@@ -73,161 +81,208 @@ T = TypeVar("T", bound=Sleeper)
 class _Group(Generic[T]):
     """Pods that are alike, in the order in which they failed."""
 
-    kind: Kind
+    name: str
+    alike: tuple[Rules, Kind]
     denied: _Denied[T]
     pods: dict[str, T] = field(default_factory=dict)
+    by_backoff_end: LazyHeap[T] = field(default_factory=LazyHeap)
+
+    def put(self, pod: T, backoff_end: float) -> None:
+        self.pods[pod.uid] = pod
+        self.by_backoff_end.put(pod.uid, pod, (backoff_end,))
+
+    def discard(self, uid: str) -> None:
+        del self.pods[uid]
+        self.by_backoff_end.discard(uid)
 
 
 @dataclass(slots=True, eq=False)
 class _Denied(Generic[T]):
-    """The groups that the same rules denied, by kind. `cause` is what happened last that may help them."""
+    """The groups that the same rules deny, as far as is known, by name; `settled` are those of them that are neither
+    owed a question nor held. `cause` is what happened last that may help them."""
 
-    rules: frozenset[str]
-    groups: dict[Kind, _Group[T]] = field(default_factory=dict)
-    settled: dict[Kind, _Group[T]] = field(default_factory=dict)
-    owed: dict[Kind, _Group[T]] = field(default_factory=dict)
+    rules: Rules
+    groups: dict[str, _Group[T]] = field(default_factory=dict)
+    settled: dict[str, _Group[T]] = field(default_factory=dict)
     cause: str = UNKNOWN_CAUSE
-
-    def helped(self, cause: str) -> None:
-        """All groups that are not held are owed a question. Amortised O(1): each was settled by a question."""
-        self.cause = cause
-        if not self.owed:
-            self.owed, self.settled = self.settled, self.owed
-        else:
-            self.owed.update(self.settled)
-            self.settled.clear()
 
 
 class Sleepers(Generic[T]):
-    """The groups of unschedulable pods. `backoff_end` says of a pod when it may be tried. Without `fits` nobody is
-    asked. `answers` counts what came of questions: fits, waits, unknown; `left_waiting` the pods that an event would
-    have woken, and an answer did not."""
+    """The groups of unschedulable pods. `backoff_end` says of a pod when it may be tried; it does not change while the
+    pod sleeps.
+
+    `denied_by` says which rules keep a pod from all nodes now, none if a node takes it; None if only an attempt can
+    tell, or if the answer would not do for all that are alike. Without it nobody is asked.
+    `answers` counts what came of questions: fits, waits, unknown; `left_waiting` the pods that an event would have
+    woken, and an answer did not.
+    """
 
     def __init__(self, backoff_end: Callable[[T], float]) -> None:
-        self.fits: Fits | None = None
+        self.denied_by: DeniedBy | None = None
         self.kind_of: KindOf = _all_alike
         self.answers: Counter[str] = Counter()
         self.left_waiting = 0
-        self._backoff_end = backoff_end
-        self._denied: dict[frozenset[str], _Denied[T]] = {}
-        self._group_of: dict[str, _Group[T]] = {}
-        self._held: dict[str, _Group[T]] = {}
-        self._due: dict[str, int] = {}  # the priorities of pods that woke for an answer, and wait to be tried
         self.asks = ASKS
         self._left = ASKS
+        self._backoff_end = backoff_end
+        self._names = count()
+        self._groups: dict[tuple[Rules, Kind], _Group[T]] = {}
+        self._group_of: dict[str, _Group[T]] = {}
+        self._denied: dict[Rules, _Denied[T]] = {}
+        self._owed: LazyHeap[_Group[T]] = LazyHeap()  # by turn; and in the order in which they came to be owed
+        self._held: dict[str, _Group[T]] = {}  # by the pod that woke for it
+        self._due: dict[str, Turn] = {}  # of pods that woke for an answer, and wait to be tried
+
+    # ---- pods
 
     def add(self, pod: T) -> None:
         """An attempt found no node for the pod; so none would for those like it."""
-        group = self._put(pod)
-        if group.denied.owed.pop(group.kind, None) is not None:
-            group.denied.settled[group.kind] = group
+        self._settle(self._put(pod), pod.unschedulable_by)
 
-    def _put(self, pod: T) -> _Group[T]:
-        denied = self._denied.get(pod.unschedulable_by)
-        if denied is None:
-            denied = self._denied[pod.unschedulable_by] = _Denied(pod.unschedulable_by)
-        kind = self.kind_of(pod.info)
-        group = denied.groups.get(kind)
-        if group is None:
-            group = denied.groups[kind] = denied.settled[kind] = _Group(kind, denied)
-        group.pods[pod.uid] = pod
-        self._group_of[pod.uid] = group
-        return group
+    def changed(self, pod: T) -> None:
+        """The pod has another status, and may be of another kind: then no answer is known of it."""
+        if self.kind_of(pod.info) != self._group_of[pod.uid].alike[1]:
+            self.discard(pod.uid)
+            self._owe(self._put(pod))
 
     def discard(self, uid: str) -> None:
         """The pod sleeps no more."""
         group = self._group_of.pop(uid)
-        del group.pods[uid]
+        group.discard(uid)
         if not group.pods:
-            self._forget(group)
-
-    def _forget(self, group: _Group[T]) -> None:
-        denied = group.denied
-        del denied.groups[group.kind]
-        denied.owed.pop(group.kind, None)
-        denied.settled.pop(group.kind, None)
-        if not denied.groups:
-            del self._denied[denied.rules]
-
-    def changed(self, pod: T) -> None:
-        """The pod has another status, and may be of another kind: then no answer is known of it."""
-        if self.kind_of(pod.info) == self._group_of[pod.uid].kind:
-            return
-        self.discard(pod.uid)
-        group = self._put(pod)
-        if group.denied.settled.pop(group.kind, None) is not None:
-            group.denied.owed[group.kind] = group
-
-    # ---- events
-
-    def help(self, may_help: Callable[[frozenset[str]], bool], cause: str) -> None:
-        """Something happened that may help the pods which certain rules denied."""
-        for rules, denied in self._denied.items():
-            if may_help(rules):
-                denied.helped(cause)
-
-    @property
-    def owing(self) -> bool:
-        """Some group is owed a question, so that a pod of it may be due."""
-        return any(denied.owed for denied in self._denied.values())
-
-    def renew(self) -> None:
-        """There was an attempt: as many questions may be asked as before."""
-        self._left = self.asks
+            del self._groups[group.alike]
+            self._owed.discard(group.name)
+            self._part(group)
 
     def tried(self, uid: str) -> None:
         """A pod that was woken is being tried, or is gone: there may be room for more like it."""
         self._due.pop(uid, None)
         group = self._held.pop(uid, None)
-        if group is not None and group.pods:
-            group.denied.owed[group.kind] = group
+        if group is not None and group.pods and group.name not in group.denied.settled:
+            self._owe(group)
 
-    def woken(self, claiming: Collection[str], now: float) -> list[tuple[T, str]]:
-        """The pods that are to be tried, with the cause, as far as questions may be asked. `claiming` are the uids of
-        nominated pods. The caller takes them out."""
-        found: list[tuple[T, str]] = []
-        while self._left > 0 and (group := self._first_owed()) is not None:
-            priority, _ = _turn(group)
-            if priority <= max(self._due.values(), default=priority - 1):
-                break
-            del group.denied.owed[group.kind]
-            chosen = self._chosen(group, claiming)
-            found += [(pod, group.denied.cause) for pod in chosen]
-            if chosen and self._held.get(chosen[0].uid) is group and self._backoff_end(chosen[0]) <= now:
-                self._due[chosen[0].uid] = priority
-        return found
+    def _put(self, pod: T) -> _Group[T]:
+        alike = (pod.unschedulable_by, self.kind_of(pod.info))
+        group = self._groups.get(alike)
+        if group is None:
+            group = self._groups[alike] = _Group(str(next(self._names)), alike, self._by(pod.unschedulable_by))
+            group.denied.groups[group.name] = group
+        group.put(pod, self._backoff_end(pod))
+        self._group_of[pod.uid] = group
+        return group
 
-    def _first_owed(self) -> _Group[T] | None:
-        """The group whose turn it is: of the highest priority, of equal ones the one with the pod that failed first.
-        Of many with the same rules only those are looked at that have waited longest."""
-        owed = (group for denied in self._denied.values() for group in islice(denied.owed.values(), LOOKED_AT))
-        return max(owed, key=_turn, default=None)
+    # ---- groups
 
-    def _chosen(self, group: _Group[T], claiming: Collection[str]) -> list[T]:
+    def _by(self, rules: Rules) -> _Denied[T]:
+        denied = self._denied.get(rules)
+        if denied is None:
+            denied = self._denied[rules] = _Denied(rules)
+        return denied
+
+    def _part(self, group: _Group[T]) -> None:
+        """The group is not among those that its rules deny any more."""
+        denied = group.denied
+        del denied.groups[group.name]
+        denied.settled.pop(group.name, None)
+        if not denied.groups:
+            del self._denied[denied.rules]
+
+    def _settle(self, group: _Group[T], rules: Rules) -> None:
+        """These rules deny the group now; if a pod of it is awake, that does not matter any more."""
+        if group.denied.rules != rules:
+            self._part(group)
+            group.denied = self._by(rules)
+            group.denied.groups[group.name] = group
+        group.denied.settled[group.name] = group
+        self._owed.discard(group.name)
+
+    def _owe(self, group: _Group[T]) -> None:
+        group.denied.settled.pop(group.name, None)
+        if group.name not in self._owed:
+            self._owed.put(group.name, group, _turn(next(iter(group.pods.values()))))
+
+    # ---- events
+
+    def help(self, may_help: Callable[[Rules], bool], cause: str) -> None:
+        """Something happened that may help the pods which certain rules denied."""
+        for rules, denied in self._denied.items():
+            if may_help(rules):
+                denied.cause = cause
+                for group in list(denied.settled.values()):
+                    self._owe(group)
+
+    @property
+    def owing(self) -> bool:
+        """Some group is owed a question, so that a pod of it may be due."""
+        return len(self._owed) > 0
+
+    def renew(self) -> None:
+        """There was an attempt: as many questions may be asked as before."""
+        self._left = self.asks
+
+    def woken(self, now: float) -> Iterator[tuple[T, str]]:
+        """The pods that are to be tried, with the cause, as far as questions may be asked. The caller takes them out:
+        also those that it got before a question raised an error."""
+        while self._left > 0 and (group := self._next()) is not None:
+            cause = group.denied.cause
+            yield from [(pod, cause) for pod in self._chosen(group, now)]
+
+    def _next(self) -> _Group[T] | None:
+        """The group that is to be asked about, if none is on its way that would be tried before it."""
+        first, before = self._owed.first(), min(self._due.values(), default=None)
+        if first is None or (before is not None and first[0] >= before):
+            return None
+        oldest = next(iter(self._owed))
+        by_age = 2 * self._left <= self.asks and (before is None or _turn_of(oldest) < before)
+        return oldest if by_age else first[1]
+
+    def _chosen(self, group: _Group[T], now: float) -> list[T]:
         """The pods of a group that are to be tried."""
-        group.denied.settled[group.kind] = group
-        alike = group.pods.values()
-        apart = [pod for uid in claiming if (pod := group.pods.get(uid)) is not None]
-        others = islice((pod for pod in alike if pod.uid not in claiming), LOOKED_AT)
-        first = min(others, key=self._backoff_end, default=None)
-        if self.fits is None or first is None or not group.denied.rules:
-            return list(alike)
+        rules = group.denied.rules
+        self._settle(group, rules)
+        if self.denied_by is None or not rules:
+            return list(group.pods.values())
         self._left -= 1
-        answer = self.fits(first.info)
-        self.answers[_NAMES[answer]] += 1
+        first = self._first(group, now)
+        answer = self.denied_by(first.info)
         if answer is None:
-            return list(alike)
-        self.left_waiting += len(alike) - len(apart) - answer
+            self.answers[UNKNOWN] += 1
+            return list(group.pods.values())
         if answer:
-            del group.denied.settled[group.kind]
-            self._held[first.uid] = group
-            return [first, *apart]
-        return apart
+            self.answers[WAITS] += 1
+            self.left_waiting += len(group.pods)
+            self._settle(group, answer)
+            return []
+        self.answers[FITS] += 1
+        self.left_waiting += len(group.pods) - 1
+        self._hold(group, first, now)
+        return [first]
+
+    def _first(self, group: _Group[T], now: float) -> T:
+        """Who would be tried first if all woke. Only a few are looked at for one that failed before the one whose
+        backoff ends first, and is ready, too."""
+        found = group.by_backoff_end.first()
+        assert found is not None
+        (end,), soonest = found
+        if end > now:
+            return soonest
+        longest = islice(group.pods.values(), LOOKED_AT)
+        return next((pod for pod in longest if self._backoff_end(pod) <= now), soonest)
+
+    def _hold(self, group: _Group[T], pod: T, now: float) -> None:
+        """The group is asked about again when the pod has been tried."""
+        del group.denied.settled[group.name]
+        self._held[pod.uid] = group
+        if self._backoff_end(pod) <= now:
+            self._due[pod.uid] = _turn(pod)
 
 
-def _turn(group: _Group[T]) -> tuple[int, float]:
-    first = next(iter(group.pods.values()))
-    return first.info.priority, -first.added
+def _turn(pod: Sleeper) -> Turn:
+    return -pod.info.priority, pod.added
+
+
+def _turn_of(group: _Group[T]) -> Turn:
+    return _turn(next(iter(group.pods.values())))
 
 
 def _all_alike(_: PodInfo) -> Kind:

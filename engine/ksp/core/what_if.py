@@ -31,7 +31,7 @@ from ksp.model.info import PodInfo
 class Follower(Protocol):
     """Who keeps something made of the state."""
 
-    def follow(self) -> None:
+    def follow(self) -> object:
         """Bring it up to date."""
 
 

@@ -125,6 +125,8 @@ class VirtualCluster:
 
     def _wait(self) -> bool:
         """Goes on to when something happens; False if nothing will."""
+        if self.scheduler.queue.sleepers.owing:
+            return True
         times = [self._events[0][0]] if self._events else []
         due = self.scheduler.next_deadline(self.now)
         if due is not None and due < math.inf and not self._only_errors_are_due():

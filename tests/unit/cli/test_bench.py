@@ -12,10 +12,12 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 from tests.unit.cli.commands import ksp
 from tests.unit.sim.bench.measured import conditions, figures, runs
 
 from ksp.cli import bench_process, profile_choice
+from ksp.cli.main import cli
 from ksp.runtime import heap
 from ksp.sim.bench.figures import Run
 from ksp.sim.bench.records import Record, text_of
@@ -152,7 +154,12 @@ def test_the_workloads_are_explained() -> None:
         ((*SMALL, "--workload", "SchedulingBasi"), "there is no workload `SchedulingBasi`: did you mean"),
         (("bench", "--core", "--nodes", "many"), "`many` is no number"),
         (("bench", "--core", "--nodes", "10,"), "is no number, nor several with commas between"),
-        (("bench", "--core", "--nodes", "0"), "a cluster has at least one node"),
+        (("bench", "--core", "--nodes", "0"), "a cluster has at least one node, which `0` does not say"),
+        (("bench", "--core", "--nodes", "5,000"), "a comma stands between two sizes"),
+        ((*BASIC, "--pending", "3"), "pods that fit nowhere are part of Unschedulable only"),
+        ((*BASIC, "--show", "kept.json"), "--core and --show do not go together"),
+        (("bench", "--show", "a.json", "--compare", "b.json", "c.json"), "--show and --compare do not go together"),
+        (("bench", "--compare", "b.json", "c.json", "--json", "d.json"), "--compare writes no file"),
         (("bench", "--core", "--pods", "0"), "0 is not in the range"),
         (("bench", "--core", "--runs", "0"), "0 is not in the range"),
         (("bench", "--core", "--existing", "-1"), "-1 is not in the range"),
@@ -179,7 +186,7 @@ def test_without_matplotlib_it_says_how_to_install_it(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = ksp(*BASIC, "--plot", "out.svg")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "pip install 'ksp-scheduler[plot]'" in result.stderr
+    assert "pip install matplotlib" in result.stderr
 
 
 def test_a_plot(tmp_path: Path) -> None:
@@ -202,6 +209,26 @@ def test_a_record_is_shown(tmp_path: Path) -> None:
     assert "99.5%" in result.stdout
 
 
+def test_a_record_with_the_costs_of_rules_shows_them(own: Path, tmp_path: Path) -> None:
+    measured = ksp(*BASIC, "--policy", own, "--rules", "--json", tmp_path / "out.json").stdout
+    assert ksp("bench", "--show", tmp_path / "out.json").stdout == measured
+
+
+def test_a_record_does_nothing_to_the_terminal(tmp_path: Path) -> None:
+    odd = kept(tmp_path / "odd.json", runs(1.0, workload="\x1b[31mRed"))
+    for arguments in (("--show", odd), ("--compare", odd, odd)):
+        shown = ksp("bench", *arguments).stdout
+        assert "<U+001B>[31mRed" in shown
+        assert "\x1b" not in shown
+
+
+def test_what_cannot_be_written_is_shown(tmp_path: Path) -> None:
+    one, many = kept(tmp_path / "one.json", runs(1000.0)), tmp_path / ("x" * 300)
+    result = CliRunner().invoke(cli, ["bench", "--show", str(one), "--json", str(many)])
+    assert isinstance(result.exception, OSError)
+    assert "SchedulingBasic" in result.stdout
+
+
 def test_comparison(tmp_path: Path) -> None:
     before = kept(tmp_path / "before.json", runs(1000.0, 1010.0))
     after = kept(tmp_path / "after.json", [*runs(2000.0, 2010.0, columns=False), *runs(1.0, nodes=99)])
@@ -210,7 +237,7 @@ def test_comparison(tmp_path: Path) -> None:
     rows = [line.split() for line in result.stdout.splitlines() if line.startswith("SchedulingBasic ")]
     assert rows[0] == ["SchedulingBasic", "10", "decisions/s", "1,005", "2,005", "2.00"]
     assert rows[1][-3:] == ["within", "the", "spread"]
-    assert "- SchedulingBasic: columns was on, is off" in result.stdout
+    assert "- SchedulingBasic, columns: on before, off after" in result.stdout
     assert "- only after: SchedulingBasic, 99 nodes, 20 pods" in result.stdout
 
 

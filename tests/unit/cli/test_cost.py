@@ -36,6 +36,19 @@ def test_cost_says_why_a_rule_is_scalar_and_what_it_reads() -> None:
     assert by_name["HostName"]["cost"] == "O(1)"
 
 
+def test_the_table_says_below_why_a_rule_is_scalar() -> None:
+    shown = ksp("cost", "ksp:default.ksp", "--rule", "CheckVolumeBinding").stdout.splitlines()
+    assert [line.split()[1] for line in shown if line.startswith("CheckVolumeBinding")] == ["scalar"]
+    assert shown[-1] == "- CheckVolumeBinding is scalar: `matchVolumes(…)` reads each node as a whole"
+    assert "is scalar" not in ksp("cost", "ksp:default.ksp", "--rule", "HostName").stdout
+
+
+def test_hundred_columns_are_enough_for_whole_names() -> None:
+    shown = ksp("cost", "ksp:default.ksp", "--all").stdout
+    assert all(len(line) <= 100 for line in shown.splitlines())
+    assert {"topologySpreadConstraints", "replicationControllers"} <= {*shown.split()}
+
+
 @pytest.mark.usefixtures("folder")
 def test_cost_takes_rules_as_the_other_commands_do() -> None:
     own = ksp("cost", "all.ksp")

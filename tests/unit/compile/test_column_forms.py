@@ -172,6 +172,28 @@ def test_what_has_no_column_form_says_why(text: str, why: str) -> None:
     assert "def column" not in made.source
 
 
+@pytest.mark.parametrize("texts", ["labels", "annotations"])
+def test_a_key_that_a_loop_over_nodes_gives_through_a_name_is_no_part(state: ClusterState, texts: str) -> None:
+    text = f"""predicate P {{
+      for t in node.spec.taints {{
+        let key = t.key
+        deny "no" when node.{texts}[key] == ""
+      }}
+    }}"""
+    bound = predicate(text, state)
+    assert bound.column is None
+    assert bound.check is not None
+    assert [bound.check(each) for each in state.node_list()] == [None, denied("no"), denied("no")]
+
+
+def test_a_wide_condition_is_no_deep_one(state: ClusterState) -> None:
+    for operator in ("&&", "||"):
+        condition = f" {operator} ".join(f"node.allocatable.pods > {1 + i // 900}" for i in range(1200))
+        found = says(f'predicate P {{ deny "no" when {condition} }}', state)
+        assert [each is not None for each in found] == [operator == "||", operator == "||", True]
+        assert compiled(f'predicate P {{ deny "no" when {condition} }}').source
+
+
 def test_what_a_failed_attempt_began_is_not_left_behind() -> None:
     source = compiled(
         """predicate P {
@@ -343,3 +365,15 @@ def test_a_score_on_which_feasible_nodes_have_no_bearing_is_known_before_them(st
     bound = priority(text, state, pod=info("web", topologySpreadConstraints=[spread]))
     assert bound.constant is None
     assert bound.scores(state.node_list()) == [13, 13, 13]
+
+
+def test_a_name_of_the_rule_is_none_of_the_code_s_own(state: ClusterState) -> None:
+    """Whatever generated code calls its own variables, a policy's author may call theirs so."""
+    pod = info("pod")
+    for name in ("ruling", "rows", "raw", "of_all", "found", "total", "feasible_", "denial", "answer", "views_"):
+        text = f"""predicate P {{
+          let {name} = size(pod.name)
+          deny "no ${{node.name}}" when node.allocatable.pods + {name} > 5
+          deny "few" when {name} > node.allocatable.pods + 5
+        }}"""
+        assert says(text, state, pod) == [None, None, denied("no c")], name

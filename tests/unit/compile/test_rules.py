@@ -14,6 +14,7 @@ from tests.unit.core.scheduling import cluster, info, node
 from ksp.compile.columns.runtime import COLUMN_RUNTIME
 from ksp.compile.program import constant_value
 from ksp.compile.runtime import RUNTIME, Denial, Failure
+from ksp.compile.tables import Tables, encoded
 from ksp.model.info import NodeInfo
 
 HERE = Path(__file__).parent
@@ -194,3 +195,26 @@ def test_constants_have_values(expression: str, value: object) -> None:
     ).rule.parameters[0].default  # fmt: skip
     assert default is not None
     assert constant_value(default) == value
+
+
+def test_the_key_of_an_outcome_is_no_other_key() -> None:
+    """Encoded, a Failure reads as the map of its fields: no pod's labels may be taken for it."""
+    made = compiled(
+        """predicate P {
+          prefilter { fail "boom" when pod.name == "bad" }
+          view v = count p in cluster.pods where p.labels == pod.labels
+          deny "no" when v > node.podCount
+        }"""
+    ).instantiate()
+    tables = Tables(cluster(node("a")))
+    bad, other = info("bad"), info("good", labels={"message": "boom"})
+    keys = {encoded(made.prepare(pod, tables).key) for pod in (bad, other)}
+    assert len(keys) == 2
+    # Of a map that a rule reads itself, too.
+    made = compiled(
+        """predicate P {
+          prefilter { fail "boom" when pod.name == "bad" }
+          deny "no" when node.labels.exists(key, pod.labels[key] != "")
+        }"""
+    ).instantiate()
+    assert len({encoded(made.prepare(pod, tables).key) for pod in (bad, other)}) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tests.unit.core.scheduling import REQUIRED, FakeDice, default_profile, node, pod, scheduler, stepped
@@ -9,6 +10,7 @@ from tests.unit.core.scheduling import REQUIRED, FakeDice, default_profile, node
 from ksp.core.changes import DeletePod, SetNode, SetPod
 from ksp.core.node_order import ZONE
 from ksp.core.scheduler import Scheduler
+from ksp.core.sleepers import ASKS
 
 LATER = 5.0  # after the first backoff, before the end of patience
 WEB = {"app": "web"}
@@ -19,11 +21,11 @@ def waiting(subject: Scheduler) -> tuple[int, int, int]:
     return sizes["active"], sizes["backoff"], sizes["unschedulable"]
 
 
-def crowd(pods: int, **spec: Any) -> Scheduler:
+def crowd(pods: int, node_labels: Mapping[str, str] | None = None, **spec: Any) -> Scheduler:
     """A full node `n`, with `one` and `two` on it, of half its size each; and so many unschedulable pods that are alike
     and, unless said otherwise, of that size, too."""
     subject = scheduler()
-    subject.on(SetNode(node("n", cpu="4")), 0.0)
+    subject.on(SetNode(node("n", cpu="4", labels=node_labels or {})), 0.0)
     for name in ("one", "two"):
         subject.on(SetPod(pod(name, on="n", requests={"cpu": "2"})), 0.0)
     for i in range(pods):
@@ -144,4 +146,77 @@ def test_with_nominated_pods_or_without_classes_nobody_is_asked() -> None:
     assert waiting(subject) == (3, 0, 0)
     assert subject.queue.sleepers.answers == {"unknown": 1}
     without = Scheduler([default_profile()], FakeDice(), equivalence_classes=0)
-    assert without.queue.sleepers.fits is None
+    assert without.queue.sleepers.denied_by is None
+
+
+def test_an_answer_tells_which_rules_deny_the_pod_now() -> None:
+    """While there is no room the node gets another label, which cannot help; then room comes, and the label with it
+    is in the way; then the label is as before."""
+    subject = crowd(1, nodeSelector={"disk": "ssd"}, node_labels={"disk": "ssd"})
+    subject.on(SetNode(node("n", cpu="4")), LATER)
+    subject.on(DeletePod("one"), LATER)
+    assert waiting(subject) == (0, 0, 1)
+    subject.on(SetNode(node("n", cpu="4", labels={"disk": "ssd"})), LATER)
+    assert stepped(subject, LATER).decision.node == "n"
+
+
+def test_who_joins_those_that_wait_for_a_long_backoff_does_not_have_to_wait_for_it() -> None:
+    subject = crowd(1)
+    for name, now in (("one", 1.0), ("three", 3.0)):  # p0 fails three times: its backoff is 4 s
+        subject.queue.move_all(now)
+        assert not stepped(subject, now).decision.node, name
+    subject.on(DeletePod("one"), 3.5)
+    assert waiting(subject) == (0, 1, 0)
+    subject.on(SetPod(pod("three", on="n", requests={"cpu": "2"})), 3.5)
+    subject.on(SetPod(pod("p1", requests={"cpu": "2"})), 3.5)
+    assert not stepped(subject, 3.5).decision.node
+    subject.on(DeletePod("two"), 3.6)
+    assert stepped(subject, 4.5).pod.name == "p1"
+
+
+def test_of_those_that_are_ready_the_one_that_failed_first_is_tried() -> None:
+    """Though its backoff was longer."""
+    subject = crowd(1)
+    subject.queue.move_all(1.0)
+    assert not stepped(subject, 1.0).decision.node
+    subject.on(SetPod(pod("p1", requests={"cpu": "2"})), 1.5)
+    assert not stepped(subject, 1.5).decision.node
+    subject.on(DeletePod("one"), LATER)
+    assert stepped(subject, LATER).pod.name == "p0"
+
+
+def test_the_highest_priority_of_many_kinds_gets_the_room() -> None:
+    subject = crowd(0)
+    for i in range(50):
+        urgent: dict[str, Any] = {"priority": 1} if i == 40 else {}
+        subject.on(SetPod(pod(f"q{i}", requests={"cpu": "2"}, labels={"app": f"a{i}"}, **urgent)), 0.0)
+        assert not stepped(subject).decision.node
+    subject.on(DeletePod("one"), LATER)
+    assert stepped(subject, LATER).pod.name == "q40"
+    subject.on(DeletePod("two"), LATER)
+    assert stepped(subject, LATER).pod.name == "q0"
+
+
+def test_the_end_of_patience_and_a_round_for_all_ask_nobody() -> None:
+    """They are the net for what events and answers may miss, so they must not depend on them."""
+    subject = crowd(3, requests={"cpu": "3"})
+    assert subject.queue.move_all(LATER) == 3
+    assert [stepped(subject, LATER).pod.name for _ in range(3)] == ["p0", "p1", "p2"]
+    assert [stepped(subject, LATER + 60.0).pod.name for _ in range(3)] == ["p0", "p1", "p2"]
+    assert not subject.queue.sleepers.answers
+
+
+def test_questions_are_spread_over_steps_and_a_new_pod_does_not_wait_for_them() -> None:
+    subject = crowd(0)
+    for i in range(3 * ASKS):
+        subject.on(SetPod(pod(f"q{i}", requests={"cpu": "3"}, labels={"app": f"a{i}"})), 0.0)
+        assert not stepped(subject).decision.node
+    subject.on(DeletePod("one"), LATER)
+    assert subject.queue.sleepers.answers == {"waits": ASKS}
+    subject.on(SetPod(pod("new", requests={"cpu": "1"})), LATER)
+    assert stepped(subject, LATER).decision.node == "n"
+    assert subject.queue.sleepers.answers == {"waits": 2 * ASKS}
+    assert subject.next_deadline(LATER) == LATER
+    assert subject.step(LATER) is None
+    assert subject.queue.sleepers.answers == {"waits": 3 * ASKS}
+    assert subject.next_deadline(LATER) == 60.0

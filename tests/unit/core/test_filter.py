@@ -18,6 +18,7 @@ from tests.unit.core.scheduling import (
 
 from ksp.compile.runtime import Denial
 from ksp.compile.tables import Tables
+from ksp.core.errors import StateError
 from ksp.core.filter import Filter, Filtered
 from ksp.core.nominations import Nominations
 from ksp.core.state import INDEXED_FIELDS, ClusterState
@@ -237,6 +238,17 @@ def test_the_state_is_restored_even_if_a_rule_breaks() -> None:
     with pytest.raises(RuntimeError, match="broken"):
         subject.run(info("p", labels=WEB), state.node_list())
     assert snapshot(state) == before
+
+
+def test_the_state_is_restored_even_if_a_nominated_pod_has_a_place() -> None:
+    """Of which there is none: whoever gets a place has no claim any more."""
+    state = cluster(*map(node, "ab"))
+    nominations = nominated(a=info("one", priority=5))
+    nominations.put(info("two", priority=5), "a")
+    state.add_pod(info("two"), "b")
+    with pytest.raises(StateError):
+        judged(state, info("p"), nominations)
+    assert list(state.pods) == ["two"]
 
 
 def test_the_nodes_to_look_at_are_those_with_nominated_pods_that_count() -> None:

@@ -54,6 +54,16 @@ def test_for_the_shipped_rules(one: dict[str, Any], other: dict[str, Any], equal
             {"volumes": [{"name": "x"}]},
             {"volumes": [{"name": "y"}]},
         ),
+        (
+            "pod.spec.volumes.exists(v, has(v.persistentVolumeClaim) && v in pod.spec.volumes.filter(w, w == v))",
+            {"volumes": [{"name": "x"}]},
+            {"volumes": [{"name": "y"}]},
+        ),
+        (
+            "pod.spec.volumes.exists(v, has(v.persistentVolumeClaim)) && size(pod.spec.volumes.distinct()) > 1",
+            {"volumes": [{"name": "x"}]},
+            {"volumes": [{"name": "y"}]},
+        ),
         ("size(pod.spec.volumes) > node.podCount", {"volumes": [{"name": "x"}]}, {}),
     ],
 )
@@ -61,6 +71,11 @@ def test_what_a_rule_reads_tells_pods_apart(condition: str, one: dict[str, Any],
     reading = profile_of(f'predicate Reads {{ deny "x" when {condition} }}', "predicates { Reads }")
     assert not alike(reading, one, other)
     assert alike(profile_of('predicate Reads { deny "x" when node.podCount > 1 }', "predicates { Reads }"), {}, {})
+
+
+def test_how_many_volumes_there_are_needs_no_names() -> None:
+    reading = profile_of('predicate Reads { deny "x" when size(pod.spec.volumes) > 3 }', "predicates { Reads }")
+    assert alike(reading, {"volumes": [{"name": "x"}]}, {"volumes": [{"name": "y"}]})
 
 
 def test_pods_of_schedulers_that_are_not_known_are_all_different() -> None:

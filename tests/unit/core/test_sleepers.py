@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import pytest
 from tests.state.objects import pod
@@ -20,11 +20,13 @@ class Room:
 
     def __init__(self, **room: bool | None) -> None:
         self.room = room
+        self.rules = FIT | PORTS
         self.asked: list[str] = []
 
-    def fits(self, info: PodInfo) -> bool | None:
+    def denied_by(self, info: PodInfo) -> frozenset[str] | None:
         self.asked.append(info.uid)
-        return self.room[kind_of(info)]
+        room = self.room[kind_of(info)]
+        return None if room is None else frozenset() if room else self.rules
 
 
 def kind_of(info: PodInfo) -> str:
@@ -35,7 +37,7 @@ def sleepers(room: Room | None) -> Sleepers[QueuedPod]:
     subject: Sleepers[QueuedPod] = Sleepers(lambda queued: queued.added)
     subject.kind_of = kind_of
     if room is not None:
-        subject.fits = room.fits
+        subject.denied_by = room.denied_by
     return subject
 
 
@@ -50,16 +52,14 @@ def filled(room: Room | None, *pods: QueuedPod) -> Sleepers[QueuedPod]:
     return subject
 
 
-def helped(
-    subject: Sleepers[QueuedPod], by: frozenset[str] = FIT | PORTS, claiming: Collection[str] = ()
-) -> Sequence[str]:
+def helped(subject: Sleepers[QueuedPod], by: frozenset[str] = FIT | PORTS) -> Sequence[str]:
     """The pods that wake for an event, taken out."""
     subject.help(lambda rules: bool(rules & by), "AnEvent")
-    return woken(subject, claiming)
+    return woken(subject)
 
 
-def woken(subject: Sleepers[QueuedPod], claiming: Collection[str] = ()) -> Sequence[str]:
-    found = [queued.uid for queued, _ in subject.woken(claiming, NOW)]
+def woken(subject: Sleepers[QueuedPod]) -> Sequence[str]:
+    found = [queued.uid for queued, _ in subject.woken(NOW)]
     for uid in found:
         subject.discard(uid)
     return found
@@ -87,7 +87,7 @@ def test_the_cause_is_the_last_event() -> None:
     subject = filled(Room(a=True), sleeping("a1"))
     subject.help(lambda _: True, "First")
     subject.help(lambda _: True, "Second")
-    assert [cause for _, cause in subject.woken((), NOW)] == ["Second"]
+    assert [cause for _, cause in subject.woken(NOW)] == ["Second"]
 
 
 def test_while_a_pod_is_on_the_way_to_the_room_those_like_it_are_not_asked_about() -> None:
@@ -146,19 +146,9 @@ def test_who_comes_back_unschedulable_answers_for_those_like_it() -> None:
     assert woken(subject) == []
 
 
-def test_who_backs_off_for_the_shortest_time_wakes_first() -> None:
-    subject = filled(
-        Room(a=True), sleeping("late", added=9.0), sleeping("early", added=3.0), sleeping("later", added=9.5)
-    )
-    assert helped(subject) == ["early"]
-
-
-def test_who_claims_a_node_wakes_with_its_group_unasked() -> None:
-    room = Room(a=False)
-    subject = filled(room, sleeping("a1"), sleeping("a2"), sleeping("a3"))
-    assert helped(subject, claiming={"a1"}) == ["a1"]
-    assert room.asked == ["a2"]
-    assert helped(subject, claiming={"a2", "a3"}) == ["a2", "a3"]
+def test_if_all_back_off_the_one_wakes_whose_backoff_ends_first() -> None:
+    ends = {"late": NOW + 9, "early": NOW + 3, "later": NOW + 9.5}
+    assert helped(filled(Room(a=True), *(sleeping(uid, added=end) for uid, end in ends.items()))) == ["early"]
 
 
 def test_where_nobody_knows_or_nothing_is_known_all_wake() -> None:
@@ -208,3 +198,41 @@ def test_a_question_that_fails_is_loud_and_its_group_can_be_helped_again() -> No
         helped(subject)
     room.room["a"] = True
     assert helped(subject) == ["a1"]
+
+
+def test_who_was_found_before_a_question_failed_is_woken() -> None:
+    room = Room(a=True)
+    subject = filled(room, sleeping("a1", added=NOW + 1), sleeping("b1", "b", added=NOW + 2))
+    subject.help(lambda _: True, "AnEvent")
+    awake: list[tuple[QueuedPod, str]] = []
+    with pytest.raises(KeyError):
+        awake.extend(subject.woken(NOW))
+    assert [queued.uid for queued, _ in awake] == ["a1"]
+
+
+def test_a_group_sleeps_on_for_the_rules_of_the_last_answer() -> None:
+    room = Room(a=False)
+    subject = filled(room, sleeping("a1", by=FIT))
+    room.rules = PORTS
+    helped(subject, by=FIT)
+    helped(subject, by=FIT)
+    assert room.asked == ["a1"]
+    helped(subject, by=PORTS)
+    assert room.asked == ["a1", "a1"]
+
+
+def test_nobody_waits_for_ever_for_a_question() -> None:
+    """Though those before it are helped again and again."""
+    kinds = [f"k{i}" for i in range(3 * ASKS)]
+    room = Room(**dict.fromkeys(kinds, False))
+    subject = filled(room, *(sleeping(kind, kind, added=float(i)) for i, kind in enumerate(kinds)))
+    for _ in range(8):
+        subject.renew()
+        helped(subject)
+    assert set(room.asked) == {*kinds}
+
+
+def test_who_is_ready_and_failed_first_wakes_however_many_back_off() -> None:
+    room = Room(a=True)
+    subject = filled(room, *(sleeping(f"late{i}", added=NOW + 1) for i in range(20)), sleeping("b"), sleeping("c"))
+    assert helped(subject) == ["b"]

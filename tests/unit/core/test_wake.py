@@ -241,7 +241,7 @@ def runs(cpu: str, *, port: bool = True, labels: Mapping[str, str] = WEB, **more
 def asleep(rule: str) -> Scheduler:
     """A scheduler in which the rule denied the pod `p`, and nothing else did. It asks no rule again."""
     subject = scheduler()
-    subject.queue.sleepers.fits = None
+    subject.queue.sleepers.denied_by = None
     subject.on(SetNode(node("n", zone="z", taints=[TAINT])), 0.0)
     subject.on(runs("4"), 0.0)
     subject.on(placed("small", requests={"memory": "1"}), 0.0)
@@ -274,7 +274,7 @@ def test_an_unschedulable_pod_wakes_for_what_its_rule_reads_and_nothing_else(rul
 def test_a_pod_that_must_spread_wakes_for_pods_nodes_and_owners(change: Change, wakes: bool) -> None:
     """Zone z is fuller than y, rack r fuller than s; the node of the emptier zone is in the fuller rack."""
     subject = scheduler()
-    subject.queue.sleepers.fits = None
+    subject.queue.sleepers.denied_by = None
     for name, zone, rack in (("a", "z", "r"), ("b", "z", "s"), ("c", "y", "r")):
         subject.on(SetNode(node(name, zone=zone, labels={"rack": rack})), 0.0)
     subject.on(SetPod(pod("runs", on="a", labels=WEB)), 0.0)
@@ -289,7 +289,7 @@ def test_a_pod_that_must_spread_wakes_for_pods_nodes_and_owners(change: Change, 
 def test_one_of_several_rules_is_enough() -> None:
     """Two nodes, refused for different reasons: what can help either wakes the pod."""
     subject = scheduler()
-    subject.queue.sleepers.fits = None
+    subject.queue.sleepers.denied_by = None
     subject.on(SetNode(node("tainted", taints=[TAINT])), 0.0)
     subject.on(SetNode(node("small", cpu="1")), 0.0)
     subject.on(SetPod(pod("p", requests={"cpu": "2"})), 0.0)

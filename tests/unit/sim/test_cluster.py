@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ksp.core.changes import SetNode, SetPod
 from ksp.model.decode import convert
@@ -100,9 +101,12 @@ def test_a_woken_pod_backs_off_first() -> None:
 
 
 def test_backoff_doubles_with_each_attempt() -> None:
-    """Each `other` that is placed may be the one that `waits` wants to be near, so it is tried again and again."""
+    """Each `other` that is placed may be the one that `waits` wants to be near. As `waits` claims a node, only an
+    attempt can tell: it is tried again and again."""
     others = [Arrival(pod(f"other-{i}", cpu="10m"), 0.5 + i / 2, None) for i in range(40)]
-    sim = cluster([node("n")], Arrival(pod("waits", **near("db")), 0.0, None), *others)
+    waits = pod("waits", **near("db"))
+    claiming = replace(waits, status=replace(waits.status, nominated_node_name="n"))
+    sim = cluster([node("n")], Arrival(claiming, 0.0, None), *others)
     times = [a.time for a in sim.attempts() if a.record.name == "waits"]
     assert times[:4] == [0.0, 1.0, 3.0, 7.0]
 

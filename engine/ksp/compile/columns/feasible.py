@@ -13,6 +13,7 @@ from ksp.compile.columns.numbers import Array, divided
 from ksp.compile.node_rows import Rows
 from ksp.compile.node_values import ABSENT, BoolArray, IntArray, Part
 from ksp.model.info import NodeInfo
+from ksp.model.int64 import wrap
 
 
 def _of(values: Array, mask: BoolArray | None) -> Array:
@@ -21,6 +22,8 @@ def _of(values: Array, mask: BoolArray | None) -> Array:
 
 def count_of(rows: Rows, mask: BoolArray | None) -> int:
     """How many rows there are."""
+    if rows.times is not None:
+        return int(_of(rows.times, mask).sum())
     return rows.size if mask is None else int(np.count_nonzero(mask))
 
 
@@ -114,15 +117,29 @@ class Tally:
     ) -> None:
         """Rows by keys that are made of these parts: one, or none."""
         inverse, representatives = self.rows.group(parts)
-        codes = _of(inverse, mask)
-        counts = np.bincount(codes, minlength=len(representatives))
-        amounts = counts if amount is None else self._added_up(codes, _of(amount, mask), len(representatives))
+        counts, amounts = self._by_group(_of(inverse, mask), mask, amount, len(representatives))
         entries = self.by_key.setdefault(path, {})
-        for group in np.flatnonzero(counts).tolist():
-            for key in keys_of(representatives[group]):
-                count, before = entries.get(key, (0, self.type(0)))
-                with np.errstate(over="ignore"):
-                    entries[key] = count + int(counts[group]), before + self.type(amounts[group])
+        for group, count in enumerate(counts):
+            if count:
+                for key in keys_of(representatives[group]):
+                    known, before = entries.get(key, (0, 0))
+                    entries[key] = known + count, before + amounts[group]
+
+    def _by_group(
+        self, codes: IntArray, mask: BoolArray | None, amount: Array | None, groups: int
+    ) -> tuple[Sequence[int], Sequence[Any]]:
+        """How many rows there are of each group, and what they add up to."""
+        times = self.rows.times
+        if times is None:
+            counts = np.bincount(codes, minlength=groups)
+            amounts = counts if amount is None else self._added_up(codes, _of(amount, mask), groups)
+            return counts.tolist(), amounts.tolist()
+        found, sums = [0] * groups, [0] * groups
+        each = [1] * len(codes) if amount is None else _of(amount, mask).tolist()
+        for code, number, value in zip(codes.tolist(), _of(times, mask).tolist(), each, strict=True):
+            found[code] += number
+            sums[code] += number * value
+        return found, sums
 
     def _added_up(self, codes: NDArray[Any], amounts: Array, size: int) -> Array:
         """In the order of the rows: of doubles it matters."""
@@ -139,7 +156,7 @@ class Tally:
                 _put(found, path, counted)
         for path, entries in self.by_key.items():
             for key, (_, amount) in entries.items():
-                _put(found, (*path, key), amount.item())
+                _put(found, (*path, key), wrap(amount) if isinstance(amount, int) else amount)
         return found.get((), found)
 
 

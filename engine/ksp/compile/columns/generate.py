@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from ksp.check.parts import statement_expressions
 from ksp.check.typed import Binding, Collect, Expr, For, Let, Rule, Statement
 from ksp.compile import code
+from ksp.compile.columns.combinations import parts_in
 from ksp.compile.columns.over_feasible import Reductions
 from ksp.compile.columns.reads import NodeReads, UnfitError
 from ksp.compile.columns.scope import ROWS, Scope
@@ -52,7 +53,11 @@ class ColumnCode:
             return NONE
         if normalize.form != "block":
             return code.name("_scaled_reversed" if normalize.form == "reversed" else "_scaled")
-        return self._added(chain, self._normal, "normal")
+        made = self._added(chain, self._normal, "normal")
+        at = chain[-1]
+        assert isinstance(at, Frame)
+        parts = None if made is NONE else parts_in(at.lines[-1])
+        return made if parts is None else code.call("_ByCombination", parts, made)
 
     def _added(self, chain: Chain, make: Callable[[Scope, Chain], ast.stmt], name: str = "column") -> ast.expr:
         if self.emitter.traced:

@@ -49,6 +49,9 @@ def remainders(a: Any, b: Any) -> IntArray:
 
 def ratio(a: Any, b: Any, otherwise: Any) -> DoubleArray:
     """a / b of doubles; `otherwise` where b is 0."""
+    if isinstance(b, float):
+        whole: DoubleArray = np.true_divide(a, b) if b else np.full(np.shape(a), otherwise, np.float64)
+        return whole
     zero = np.equal(b, 0)
     quotient: DoubleArray = np.true_divide(a, b)
     return np.where(zero, otherwise, quotient) if zero.any() else quotient

@@ -112,7 +112,7 @@ def is_name(expr: Expr) -> bool:
 
 class Reader:
     """Finds what expressions read of the node. `late` says which do at all; `names` gives the names that one reads and
-    does not bind itself, `lets` the values of names."""
+    does not bind itself, those that its lets read among them, `lets` the values of names."""
 
     def __init__(
         self, late: Callable[[Expr], bool], names: Callable[[Expr], AbstractSet[object]], lets: Mapping[Binding, Expr]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksp.compile.columns import feasible, labels, numbers, spreading, verdicts
+from ksp.compile.columns import combinations, feasible, labels, numbers, spreading, verdicts
 
 
 def quiet() -> np.errstate:
@@ -50,6 +50,7 @@ COLUMN_RUNTIME: dict[str, object] = {
     "_scaled": feasible.scaled,
     "_scaled_reversed": feasible.scaled_reversed,
     "_Tally": feasible.Tally,
+    "_ByCombination": combinations.ByCombination,
     "_Ruling": verdicts.Ruling,
     "_scored": verdicts.scored,
     "_scored_unless": verdicts.scored_unless,

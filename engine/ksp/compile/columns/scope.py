@@ -50,7 +50,7 @@ class Scope:
         self.raw = raw
         self.noisy = False  # it computes what NumPy would warn of
         self.free = FreeNames()  # its own: the values of lets may be others than in the scalar code
-        self.reader = Reader(self.late, lambda expr: self.free.of(expr).names, emitter.lets)
+        self.reader = Reader(self.late, lambda expr: self.free.through_lets(expr, emitter.lets), emitter.lets)
         self._arrays: dict[Place, dict[Binding, str]] = {}
         self._forms: dict[Place, dict[str, str]] = {}
 

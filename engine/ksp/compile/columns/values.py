@@ -9,7 +9,8 @@ order: the language has no effects and no errors, so all operands of `&&`, `||` 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 
 from ksp.check.typed import Apply, At, Comprehend, Constant, Expr, If, In, LetIn, Logic, NodeScore, Op, Read, Ref
 from ksp.check.types import STRING, Bool, Double, Int, List, Map, Struct
@@ -21,6 +22,7 @@ from ksp.compile.emit import ARITHMETIC, COMPARE, Chain
 from ksp.compile.places import Branch
 from ksp.compile.zeros import zero_of
 
+FEW = 16  # operands in a row, as they are written
 SELECTORS = {
     ("NodeSelectorTerm", "Node"): "_term_holds_for_node",
     ("NodeSelectorTerm", "labels"): "_term_holds_for_labels",
@@ -162,10 +164,7 @@ class Values:
         return self._either(test, lambda _: decided, lambda at: self._joined(late, joined, at), chain)
 
     def _joined(self, items: list[Expr], operator: ast.operator, chain: Chain) -> ast.expr:
-        made = self.array(items[0], chain)
-        for item in items[1:]:
-            made = ast.BinOp(made, operator, self.array(item, chain))
-        return made
+        return _balanced([self.array(item, chain) for item in items], operator)
 
     def _if(self, expr: If, chain: Chain) -> ast.expr:
         if self.scope.late(expr.condition):
@@ -283,6 +282,14 @@ class Values:
         if function is None:
             raise UnfitError(_what(expr))
         return code.call(function, ROWS, self.scope.early(held, chain))
+
+
+def _balanced(values: Sequence[ast.expr], operator: ast.operator) -> ast.expr:
+    """All of them joined: a few from the left, many as a tree of little depth, since Python compiles no deep one."""
+    if len(values) <= FEW:
+        return reduce(lambda joined, value: ast.BinOp(joined, operator, value), values)
+    middle = len(values) // 2
+    return ast.BinOp(_balanced(values[:middle], operator), operator, _balanced(values[middle:], operator))
 
 
 def _not(value: ast.expr) -> ast.expr:

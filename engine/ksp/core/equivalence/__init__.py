@@ -18,4 +18,8 @@ any rule reads share their class.
 Nothing is stored that was found before a change: each memo bears the number of the last change that it has seen, is
 brought up to date in the one place where it is read, and nothing changes in between, as the core is synchronous. What
 holds only for one decision (nominated pods, a part of the nodes, the set of feasible nodes) is not kept in a memo.
+
+Who holds a memo that gave way, and was made again for others, has as good a one: each follows the cluster by itself.
+All classes and memos of a profile together take `classes.MOST_BYTES`, whoever holds them, and a few new classes more.
+Not counted are the views that memos ask for: `Tables` bounds those that it can give to others, in rows.
 """

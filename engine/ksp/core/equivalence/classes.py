@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakSet
 
 from cachetools import LRUCache
 
 from ksp.compile.runtime import Denial
 from ksp.core.equivalence.counters import Counters
+from ksp.core.equivalence.labels import Looks
 from ksp.core.equivalence.memo import Memo, Subject
 from ksp.core.equivalence.paths import compared, fingerprint_of
 from ksp.core.equivalence.predicates import PredicateMemo
 from ksp.core.equivalence.present import Present
 from ksp.core.equivalence.priorities import PriorityMemo
-from ksp.core.equivalence.recall import Recall, remember
+from ksp.core.equivalence.recall import Recall, by_looks
 from ksp.core.equivalence.totals import Totals
 from ksp.core.equivalence.verdicts import Verdicts, reasons_in
 from ksp.core.filter import Filtered
@@ -23,7 +25,9 @@ from ksp.core.fit_error import fit_error
 from ksp.model.info import PodInfo
 from ksp.policy.profile import ActivePredicate, ActivePriority, Profile
 
-MOST_SLOTS: Final = 5_000_000  # of all classes together: some 500 MB if all are as different as they can be
+MOST_BYTES: Final = 256 * 2**20  # of the classes and memos of a profile
+MEASURED: Final = 16  # new classes, after which it is seen whether they still take no more than that
+CLASS: Final = 16_384  # bytes of a class without its arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,6 @@ class Unfit:
 
     message: str
     denied_by: frozenset[str]
-    filtered: Filtered
 
 
 class PodClass:
@@ -46,6 +49,11 @@ class PodClass:
         self._unfit: Unfit | None = None
         self._unfit_of: tuple[int, object] = (-1, None)
 
+    @property
+    def bytes(self) -> int:
+        """What it takes beside its memos."""
+        return CLASS + self.verdicts.bytes + self.totals.bytes
+
     def filtered(self) -> Filtered:
         """The verdicts of now, to be looked at later."""
         return self.verdicts.shown(self.present.state.node_list())
@@ -56,28 +64,44 @@ class PodClass:
         of = self.verdicts.version, nodes
         if self._unfit is None or self._unfit_of[0] != of[0] or self._unfit_of[1] is not nodes:
             reasons, rules = reasons_in(self.verdicts.counts())
-            self._unfit = Unfit(fit_error(len(nodes), reasons), rules, self.filtered())
+            self._unfit = Unfit(fit_error(len(nodes), reasons), rules)
             self._unfit_of = of
         return self._unfit
 
 
+NO_CLASSES: Final[dict[tuple[object, ...], PodClass]] = {}  # of a kind of pods of which nothing is known
+UNKNOWN: Final = Looks(), NO_CLASSES
+
+
 class Classes:
-    """Finds the class of a pod. `most` is how many are kept, fewer if nodes are many; with 0 all are made anew, so that
-    nothing is remembered from one decision to the next. Without `columns` rules are asked node by node only.
+    """Finds the class of a pod. `most` is how many are kept, fewer if nodes are many: once all together take more than
+    `most_bytes`, the least recently used give way, until it is three quarters of that. With `most` 0 all are made anew,
+    so that nothing is remembered from one decision to the next. Without `columns` rules are asked node by node only.
 
     `counters` says how often a class was known (hits) or not (misses), and a memo wholly made again (invalidations).
     """
 
-    def __init__(self, profile: Profile, present: Present, *, most: int = 1_000, columns: bool = True) -> None:
+    def __init__(
+        self, profile: Profile, present: Present, *, most: int = 1_000, most_bytes: int = MOST_BYTES,
+        columns: bool = True,
+    ) -> None:  # fmt: skip
         self.present = present
         self.most = most
+        self.most_bytes = most_bytes
         self.counters = Counters()
         rules: tuple[ActivePredicate | ActivePriority, ...] = (*profile.predicates, *profile.priorities)
         subjects = [Subject(i, rule, self.counters, columns=columns) for i, rule in enumerate(rules)]
         self._recall = Recall(subjects, present, most)
         self._classes: LRUCache[tuple[Memo, ...], PodClass] = LRUCache(max(1, most))
-        self._fingerprint = fingerprint_of(compared(path for rule in rules for path in rule.footprint.pod))
-        self._by_fields: dict[bytes, PodClass] = {}
+        fields = compared(path for rule in rules for path in rule.footprint.pod)
+        self._by_looks = by_looks(fields)
+        self._fingerprint = fingerprint_of(fields - {"labels"} if self._by_looks else fields)
+        # By the other fields: the labels that are looked at, and by what these are the class.
+        self._known: dict[bytes, tuple[Looks, dict[tuple[object, ...], PodClass]]] = {}
+        self._remembered = 0
+        self._alive: WeakSet[PodClass] = WeakSet()  # those that only `_known` holds, too
+        self._unmeasured = 0
+        self._slots = 0
 
     def size(self) -> dict[str, int]:
         """How many classes and memos are kept."""
@@ -91,23 +115,30 @@ class Classes:
         found.verdicts.refresh()
         return found
 
-    def fits(self, pod: PodInfo) -> bool | None:
-        """Whether some node is feasible for the pod; None if a rule fails on one of them."""
+    def denied_by(self, pod: PodInfo) -> frozenset[str] | None:
+        """The rules that keep the pod from all nodes, none if some node is feasible; None if a rule fails on a node."""
         self.present.follow()
-        verdicts = self._found(pod)[0].verdicts
+        found = self._found(pod)[0]
+        verdicts = found.verdicts
         verdicts.refresh()
         if verdicts.before is not None:
-            return False if isinstance(verdicts.before.answer, Denial) else None
-        return None if verdicts.fails() else verdicts.feasible > 0
+            return frozenset({verdicts.before.rule}) if isinstance(verdicts.before.answer, Denial) else None
+        if verdicts.fails():
+            return None
+        return frozenset() if verdicts.feasible else found.unfit().denied_by
 
     def _found(self, pod: PodInfo) -> tuple[PodClass, bool]:
         """The class of the pod, and whether it was known."""
         if not self.most:
             return self._new(self._recall.of(pod)), False
-        if not self._recall.stands():
-            self._by_fields.clear()
+        if self._unmeasured >= MEASURED or self._slots != self.present.columns.slots:
+            self._make_room()
+        if not self._recall.stands() or self._remembered >= self.most:
+            self._forget_pods()
         fields = self._fingerprint(pod)
-        found = self._by_fields.get(fields)
+        tables = self.present.tables
+        looks, by_labels = self._known.get(fields, UNKNOWN)
+        found = by_labels.get(looks.of(pod, tables))
         if found is not None:
             return found, True
         memos = self._recall.of(pod)
@@ -115,13 +146,41 @@ class Classes:
         known = found is not None
         if found is None:
             found = self._new(memos)
-        remember(self._by_fields, fields, found, self.most)
+        now = self._recall.looks(pod) if self._by_looks else looks
+        if by_labels is NO_CLASSES or now != looks:
+            looks, by_labels = self._known[fields] = now, {}
+        by_labels[looks.of(pod, tables)] = found
+        self._remembered += 1
         return found, known
 
     def _new(self, memos: tuple[Memo, ...]) -> PodClass:
         made = PodClass(self.present, memos)
         if self.most:
             self._classes[memos] = made
-            while len(self._classes) * self.present.columns.slots > MOST_SLOTS and len(self._classes) > 1:
-                self._classes.popitem()
+            self._alive.add(made)
+            self._unmeasured += 1
         return made
+
+    # ---- memory
+
+    @property
+    def bytes(self) -> int:
+        """What classes and memos take now, without views and the texts of refusals."""
+        return sum(each.bytes for each in self._alive) + self._recall.bytes
+
+    def _forget_pods(self) -> None:
+        """Which class a pod has is to be found by its memos again."""
+        self._known.clear()
+        self._remembered = 0
+
+    def _make_room(self) -> None:
+        self._unmeasured, self._slots = 0, self.present.columns.slots
+        if self.bytes <= self.most_bytes:
+            return
+        self._forget_pods()
+        while True:
+            self._recall.keep({memo for memos in self._classes for memo in memos})
+            if not self._classes or self.bytes <= self.most_bytes * 3 // 4:
+                return
+            for _ in range(1 + len(self._classes) // 8):
+                self._classes.popitem()

@@ -26,7 +26,8 @@ FEW: Final = 4  # nodes are asked one by one; more of them in columns
 MANY_ENTRIES: Final = 64  # of a view that changed, from which on all nodes are asked
 MANY_NODES: Final = 8  # one in so many of all slots is many
 NAME: Final = ("name",)
-LINES: Final = 1_024  # of nodes with another answer, that a memo remembers
+MEMO: Final = 16_384  # bytes of a memo without its arrays: its lines, functions, and few answers
+LINES: Final = 256  # of nodes with another answer, that a memo remembers
 
 At = Callable[[Tables], tuple[Any, ...]]
 
@@ -95,7 +96,8 @@ class Memo:
         try:
             self._follow()
         except BaseException:
-            self.since = -1  # what was found so far may be half of it
+            self.since = -1  # what was found so far may be half of it,
+            self._note_all()  # and half of that may be stored, which will not look like another answer next time
             raise
         self.since = generation
 
@@ -229,6 +231,11 @@ class Memo:
             self._note(other.tolist())
 
     # ---- the rule's own
+
+    @property
+    def bytes(self) -> int:
+        """What it takes, without views and the texts of answers."""
+        raise NotImplementedError
 
     def _stand(self) -> object:
         """What must be equal for nodes that read the same entries of views to have the same answers."""

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ksp.compile.program import BoundPredicate
 from ksp.compile.runtime import Denial, Failure
-from ksp.core.equivalence.memo import FEW, Memo, Subject
+from ksp.core.equivalence.memo import FEW, MEMO, Memo, Subject
 from ksp.core.equivalence.present import Present
 
 SPARE: Final = 1_000  # answers beyond one for each node, before those that no node has any more are dropped
+ANSWER: Final = 512  # bytes of an answer with its text, roughly
 
 Codes = NDArray[np.int32]
 
@@ -29,6 +30,10 @@ class PredicateMemo(Memo):
         self.codes: Codes | None = None
         self.answers: list[Denial | Failure | None] = [None]
         self._index: dict[Denial | Failure | None, int] = {None: 0}
+
+    @property
+    def bytes(self) -> int:
+        return MEMO + ANSWER * len(self.answers) + (0 if self.codes is None else self.codes.nbytes)
 
     def _set(self, bound: tuple[Any, ...]) -> None:
         self.bound = BoundPredicate(*bound)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ksp.compile.node_columns import IntArray
 from ksp.compile.program import BoundPriority
 from ksp.compile.runtime import Failure, largest, reversed_
-from ksp.core.equivalence.memo import FEW, Memo, Subject
+from ksp.core.equivalence.memo import FEW, MEMO, Memo, Subject
 from ksp.core.equivalence.present import Present
 from ksp.policy.profile import ActivePriority
+
+ODD: Final = 512  # bytes of a node of which the rule fails or gives what is no score, roughly
 
 Scores = IntArray
 
@@ -35,7 +37,13 @@ class PriorityMemo(Memo):
         self.normalised = False
         self.normalises_alone = False
         self.in_columns = subject.columns
-        self.steady = isinstance(subject.active, ActivePriority) and subject.active.priority.steady_at_zero
+        self.steady = False
+        self._steady_at_zero = isinstance(subject.active, ActivePriority) and subject.active.priority.steady_at_zero
+
+    @property
+    def bytes(self) -> int:
+        odd = len(self.failures) + len(self.outside)
+        return MEMO + ODD * odd + (0 if self.raw is None else self.raw.nbytes)
 
     def _set(self, bound: tuple[Any, ...]) -> None:
         self.bound = BoundPriority(*bound)
@@ -43,6 +51,7 @@ class PriorityMemo(Memo):
         self.of_feasible = of_feasible
         self.normalised = of_feasible or self.bound.normalize is not None
         self.normalises_alone = not of_feasible and self.bound.normalize in (None, largest, reversed_)
+        self.steady = self._steady_at_zero and not of_feasible  # whose scores are not kept, so not known to be 0
 
     def _stand(self) -> object:
         bound = self.bound
@@ -52,6 +61,12 @@ class PriorityMemo(Memo):
     def odd(self) -> bool:
         """The attempt may end with an error for what the rule says, be it of a node that is not feasible."""
         return bool(self.failures or self.outside or self.bound.outcome is not None)
+
+    @property
+    def edition(self) -> int:
+        """Another number whenever `normalize` may make something else of the scores of the same feasible nodes. The
+        numbers of either kind are no numbers of the other, as a rule can go from one to the other and back."""
+        return self.end if self.normalises_alone else -1 - self.asked
 
     def _same_everywhere(self) -> bool:
         return self.bound.outcome is not None or (self.bound.constant is not None and self.normalises_alone)

@@ -12,8 +12,9 @@ pods that labels are held against.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Final
+from weakref import WeakSet
 
 from cachetools import LRUCache
 
@@ -29,8 +30,6 @@ from ksp.policy.profile import ActivePredicate
 
 Standing = tuple[int, ...]
 Memos = tuple[Memo, ...]
-Key = TypeVar("Key", bound=Hashable)
-Kept = TypeVar("Kept")
 
 # Fields that the terms of other pods are held against; and those that hold the labels, beside `labels`.
 MATCHED: Final = frozenset({"labels", "namespace", "metadata", "*"})
@@ -38,13 +37,15 @@ HOLDS_LABELS: Final = frozenset({"metadata", "*"})
 
 
 class Recall:
-    """Finds memos by pods. `most` is how many it remembers of each kind of thing; with 0 all memos are new."""
+    """Finds memos by pods. `most` is how many it remembers of each kind of thing, of memos four times as many; with 0
+    all memos are new."""
 
     def __init__(self, subjects: Sequence[Subject], present: Present, most: int) -> None:
         self.present = present
         self.most = most
         self.standing: Standing = ()
         self._memos: LRUCache[tuple[int, bytes], Memo] = LRUCache(max(1, most * 4))
+        self._alive: WeakSet[Memo] = WeakSet()  # those that only classes hold, too
         self._groups = [_Group(group, self) for group in _grouped(subjects)]
         self._kinds = sorted({kind for subject in subjects for kind in subject.objects})
 
@@ -67,6 +68,13 @@ class Recall:
         found.sort(key=_place)
         return tuple(found)
 
+    def looks(self, pod: PodInfo) -> Looks:
+        """Which labels decide about the memos of a pod, if nothing else of it differs, now that these were found."""
+        looks = Looks()
+        for group in self._groups:
+            looks |= group.looks(pod)
+        return looks
+
     def memo(self, subject: Subject, pod: PodInfo) -> Memo:
         """The memo of one rule for the pod."""
         values, at = subject.run(pod, self.present.tables)
@@ -77,8 +85,21 @@ class Recall:
             memo = kind(subject, self.present)
             if self.most:
                 self._memos[key] = memo
+                self._alive.add(memo)
         memo.take(at)
         return memo
+
+    def keep(self, memos: Collection[Memo]) -> None:
+        """Forget all other memos, and which memos a pod has."""
+        for key in [key for key, memo in self._memos.items() if memo not in memos]:
+            del self._memos[key]
+        for group in self._groups:
+            group.clear()
+
+    @property
+    def bytes(self) -> int:
+        """What the memos take that anybody holds."""
+        return sum(memo.bytes for memo in self._alive)
 
     def __len__(self) -> int:
         return len(self._memos)
@@ -91,13 +112,14 @@ class _Group:
         self.subjects = subjects
         self.recall = recall
         fields = frozenset[str]().union(*(compared(s.active.footprint.pod) for s in subjects))
-        self._by_looks = "labels" in fields and not fields & HOLDS_LABELS
+        self._by_looks = by_looks(fields)
         self._fingerprint = fingerprint_of(fields - {"labels"} if self._by_looks else fields)
         self._kinds = tuple(sorted({kind for subject in subjects for kind in subject.objects}))
         self._matched = bool(fields & MATCHED)
         self._standing: Standing = ()
         self._known: dict[bytes, Memos] = {}
         self._looks: dict[bytes, tuple[Looks, dict[tuple[object, ...], Memos]]] = {}
+        self._remembered = 0
 
     def forget(self) -> None:
         """Forget what does not stand any more."""
@@ -106,21 +128,32 @@ class _Group:
         standing = (terms, *map(present.state.generation_of, self._kinds))
         if standing != self._standing:
             self._standing = standing
-            self._known.clear()
-            self._looks.clear()
+            self.clear()
+
+    def clear(self) -> None:
+        """Forget which memos a pod has."""
+        self._known.clear()
+        self._looks.clear()
+        self._remembered = 0
 
     def memos(self, pod: PodInfo) -> Memos:
         """The memos of these rules for the pod."""
         if not self.recall.most:
             return self._found(pod)
+        if self._remembered >= self.recall.most:
+            self.clear()
         fields = self._fingerprint(pod)
         if self._by_looks:
             return self._by_labels(pod, fields)
         memos = self._known.get(fields)
         if memos is None:
-            memos = self._found(pod)
-            remember(self._known, fields, memos, self.recall.most)
+            memos = self._known[fields] = self._found(pod)
+            self._remembered += 1
         return memos
+
+    def looks(self, pod: PodInfo) -> Looks:
+        """What these rules look at of the labels of pods like this one, of which memos were found."""
+        return self._looks[self._fingerprint(pod)][0] if self._by_looks else Looks()
 
     def _by_labels(self, pod: PodInfo, fields: bytes) -> Memos:
         tables = self.recall.present.tables
@@ -133,21 +166,18 @@ class _Group:
         if known is not None:
             looks |= known[0]
         if known is None or known[0] != looks:
-            known = looks, {}
-            remember(self._looks, fields, known, self.recall.most)
-        memos = self._found(pod)
-        remember(known[1], known[0].of(pod, tables), memos, self.recall.most)
+            known = self._looks[fields] = looks, {}
+        memos = known[1][known[0].of(pod, tables)] = self._found(pod)
+        self._remembered += 1
         return memos
 
     def _found(self, pod: PodInfo) -> Memos:
         return tuple([self.recall.memo(subject, pod) for subject in self.subjects])
 
 
-def remember(known: dict[Key, Kept], key: Key, kept: Kept, most: int) -> None:
-    """Keep something of a pod; when there are too many, all are forgotten, and have to be found again."""
-    if len(known) >= most:
-        known.clear()
-    known[key] = kept
+def by_looks(fields: frozenset[str]) -> bool:
+    """Of rules that read these fields of pods it can be told which labels they look at."""
+    return "labels" in fields and not fields & HOLDS_LABELS
 
 
 def _place(memo: Memo) -> int:

@@ -9,9 +9,10 @@ import numpy as np
 
 from ksp.compile.node_columns import BoolArray, IntArray
 from ksp.compile.runtime import Failure
+from ksp.core.equivalence.combined import Combined, is_combined
 from ksp.core.equivalence.memo import FEW
 from ksp.core.equivalence.present import Present
-from ksp.core.equivalence.priorities import PriorityMemo, Scores
+from ksp.core.equivalence.priorities import PriorityMemo, Scores, first_outside
 from ksp.core.equivalence.scores import Feasible, normalized
 from ksp.core.equivalence.verdicts import FEASIBLE, MANY, Verdicts
 from ksp.policy.profile import ActivePriority
@@ -38,12 +39,22 @@ class Totals:
         # Of each priority that is normalised, unless all its scores are the same: its scores by slot, weighted.
         self._normal: dict[int, Scores] = {}
         self._normal_of: dict[int, tuple[int, IntArray | None]] = {}
+        self._combined = [Combined(memo, verdicts, present.columns) for memo in memos]
+        self._version = -1
+
+    @property
+    def bytes(self) -> int:
+        """What its arrays take."""
+        kept = [*self._normal.values(), *(slots for _, slots in self._normal_of.values() if slots is not None)]
+        own = {id(array): array.nbytes for array in kept if array is not self.present.columns.order}
+        return self._plain.nbytes + sum(own.values()) + sum(combined.bytes for combined in self._combined)
 
     def refresh(self) -> bool:
         """Bring the sums up to date. False if a rule fails on some node, or gives what is no score: then the nodes have
         to be looked at in order."""
         self.refresh_memos()
-        changed: set[int] | None = self.verdicts.changed
+        changed = feasibility = self.verdicts.changed
+        version, self._version = self._version, self.verdicts.version
         seen = self._seen
         normalised = []
         for place, memo in enumerate(self.memos):
@@ -60,7 +71,7 @@ class Totals:
             self._sum(changed)
         for place, memo in enumerate(self.memos):
             seen[place] = memo.end
-        return all(self._normalise(place) for place in normalised)
+        return all(self._normalise(place, version, feasibility) for place in normalised)
 
     def refresh_memos(self) -> None:
         """Bring what the rules said up to date."""
@@ -121,13 +132,18 @@ class Totals:
 
     # ---- normalised scores
 
-    def _normalise(self, place: int) -> bool:
+    def _normalise(self, place: int, version: int, feasibility: Iterable[int] | None) -> bool:
         """Makes the scores of one priority again, if need be; whether it gave scores. Those of a priority that is
-        steady are made for all nodes at once, as they do not depend on which are feasible."""
+        steady are made for all nodes at once, as they do not depend on which are feasible. `feasibility` is what
+        changed of verdicts since they had that version."""
         memo = self.memos[place]
+        if is_combined(memo):
+            made = self._by_combination(place, version, feasibility)
+            if made is not None:
+                return made
         steady = memo.steady and memo.uniform == 0
         slots = self.present.columns.order if steady else self.verdicts.slots()
-        made_of = memo.end if memo.normalises_alone else memo.asked, None if steady else slots
+        made_of = memo.edition, None if steady else slots
         known = self._normal_of.get(place)
         if known is not None and known[0] == made_of[0] and known[1] is made_of[1]:
             return True
@@ -143,6 +159,26 @@ class Totals:
         if least < most and not isinstance(scores, int):
             self._normal[place] = self._by_slot(scores, place, feasible)
         self._normal_of[place] = made_of
+        return True
+
+    def _by_combination(self, place: int, version: int, feasibility: Iterable[int] | None) -> bool | None:
+        """The same, of scores that are normalised by combinations; None if these are too many."""
+        combined = self._combined[place]
+        if not combined.changed():
+            return True
+        found = combined.scores(version, feasibility)
+        self._normal.pop(place, None)
+        self._normal_of.pop(place, None)
+        if found is None:
+            combined.forget()
+            return None
+        scores = found if isinstance(found, int) else found[0]
+        if first_outside(scores) is not None:
+            combined.forget()
+            return False
+        if not isinstance(found, int):
+            self._normal[place] = (found[0] * self._weights[place]).take(found[1])
+            self._normal_of[place] = -1, None
         return True
 
     def _by_slot(self, scores: Scores, place: int, feasible: Feasible) -> Scores:

@@ -18,6 +18,8 @@ from ksp.model.info import NodeInfo
 
 FEASIBLE: Final = 0
 NO_NODE: Final = -1
+REFUSAL: Final = 192  # bytes of a refusal, whose answer is the memo's
+CHANGED: Final = 64  # bytes of a slot in a set
 MANY: Final = 64  # nodes with other verdicts: from here on all are put together anew
 
 
@@ -132,6 +134,13 @@ class Verdicts:
         return index
 
     # ---- reading
+
+    @property
+    def bytes(self) -> int:
+        """What its arrays and refusals take, roughly."""
+        slots = self._slots
+        own = 0 if slots is None or slots is self.present.columns.order else slots.nbytes
+        return self.codes.nbytes + own + REFUSAL * len(self.refusals) + CHANGED * len(self.changed or ())
 
     def shown(self, nodes: Sequence[NodeInfo]) -> Filtered:
         """The verdicts of now on the nodes of the list, to be looked at later."""

@@ -65,27 +65,42 @@ def run_of(value: object) -> Run:
 
 
 def record_of(text: str | bytes) -> Record:
-    """Reads what `text_of` wrote, rules left out. Raises RecordError."""
+    """Reads what `text_of` wrote. Raises RecordError."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise RecordError(f"not valid JSON: {error}") from error
     if not isinstance(value, dict) or value.get("benchmark") != BENCHMARK or not isinstance(value.get("runs"), list):
         raise RecordError("not a record of `ksp bench --core --json`")
-    runs = []
+    runs: list[Run] = []
+    rules: dict[int, Sequence[RuleTimes]] = {}
     for i, each in enumerate(value["runs"]):
         try:
             runs.append(run_of(each))
+            if "rules" in each:
+                rules[i] = _times_of(each["rules"])
         except RecordError as error:
             raise RecordError(f"run {i + 1}: {error}") from error
     if not runs:
         raise RecordError("there are no runs in it")
-    return Record(runs, _texts(value.get("versions")), _texts(value.get("machine")))
+    return Record(runs, _texts(value.get("versions")), _texts(value.get("machine")), rules)
+
+
+def _no_number(text: str) -> float:
+    """Python reads NaN and Infinity, which are no JSON."""
+    raise ValueError(f"{text} is no number")
 
 
 def _texts(value: object) -> dict[str, str | int]:
     found = value.items() if isinstance(value, dict) else ()
     return {str(name): each for name, each in found if isinstance(each, str | int)}
+
+
+def _times_of(value: object) -> list[RuleTimes]:
+    try:
+        return msgspec.convert(value, list[RuleTimes])
+    except msgspec.ValidationError as error:
+        raise RecordError(f"rules: {error}") from error
 
 
 def _rules(times: Sequence[RuleTimes] | None) -> dict[str, Any]:

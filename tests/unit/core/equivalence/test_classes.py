@@ -137,6 +137,26 @@ def test_scores_of_some_feasible_nodes_are_not_counted_once_they_are_the_same_fo
             assert said(decide(fast, info("p"), fall)) == said(decide(slow, info("p"), fall))
 
 
+@pytest.mark.parametrize("more", range(4))
+def test_what_was_normalised_of_the_feasible_is_not_taken_for_what_is_made_of_a_constant(more: int) -> None:
+    """However often views changed while the score depended on who is feasible."""
+    rules = """
+    priority Varies {
+      view pods = count p in cluster.pods
+      score pods > 0 ? (feasible[0].name == node.name ? 90 : 10) : 50
+      normalize
+    }
+    """
+    state = cluster(*map(node, "abc"))
+    fast = cycle_of(profile_of(rules, "priorities { Varies: 1 }"), state, keep_scores=False)
+    for i in range(1 + more):
+        state.add_pod(info(f"x{i}"), "c")
+        assert decide(fast, info("p"), 1).node == "a"
+    for uid in list(state.pods):
+        state.remove_pod(uid)
+    assert decide(fast, info("p"), 1).node == "b"
+
+
 # ---- nominated pods
 
 
@@ -194,12 +214,12 @@ def test_whether_a_pod_fits_is_told_without_an_attempt() -> None:
     state = cluster(node("a"))
     dice = FakeDice()
     cycle = cycle_of(spread(), state, dice)
-    assert cycle.fits(info("p")) is True
+    assert cycle.denied_by(info("p")) == frozenset()
     for name in "xy":
         state.add_pod(info(name), "a")
-    assert cycle.fits(info("p")) is False
+    assert cycle.denied_by(info("p")) == frozenset({"Crowded"})
     state.remove_pod("x")
-    assert cycle.fits(info("p")) is True
+    assert cycle.denied_by(info("p")) == frozenset()
     assert dice.sides == []
 
 
@@ -208,18 +228,18 @@ def test_only_an_attempt_tells_what_is_wrong() -> None:
     rules = "predicate Odd { fail 'odd' when 'odd' in node.labels }"
     state = cluster(node("a"))
     cycle = cycle_of(profile_of(rules, "predicates { Odd }"), state, nominations=claims)
-    assert cycle.fits(info("p")) is True
-    assert cycle.fits(info("p", requests={"cpu": "many"})) is None
+    assert cycle.denied_by(info("p")) == frozenset()
+    assert cycle.denied_by(info("p", requests={"cpu": "many"})) is None
     state.set_node(node("b", labels={"odd": "yes"}))
-    assert cycle.fits(info("p")) is None
+    assert cycle.denied_by(info("p")) is None
     state.set_node(node("b"))
-    assert cycle.fits(info("p")) is True
+    assert cycle.denied_by(info("p")) == frozenset()
     claims.put(info("claimant", priority=5), "a")
-    assert cycle.fits(info("p")) is None
+    assert cycle.denied_by(info("p")) is None
     claims.remove("claimant")
     for name in "ab":
         state.remove_node(name)
-    assert cycle.fits(info("p")) is None
+    assert cycle.denied_by(info("p")) is None
 
 
 def test_what_prefilter_says_is_told_too() -> None:
@@ -227,7 +247,9 @@ def test_what_prefilter_says_is_told_too() -> None:
     predicate Closed { prefilter { deny 'closed' when pod.spec.priority < 3 fail 'odd' when pod.spec.priority > 7 } }
     """
     cycle = cycle_of(profile_of(rules, "predicates { Closed }"), cluster(node("a")))
-    assert [cycle.fits(info("p", priority=each)) for each in (1, 5, 9)] == [False, True, None]
+    assert [cycle.denied_by(info("p", priority=each)) for each in (1, 5, 9)] == [
+        frozenset({"Closed"}), frozenset(), None,
+    ]  # fmt: skip
 
 
 # ---- the n-th

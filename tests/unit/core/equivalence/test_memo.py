@@ -225,6 +225,22 @@ def test_a_memo_that_broke_half_way_begins_anew() -> None:
     assert [name for name, answer in asked.answers().items() if answer is None] == ["a"]
 
 
+@pytest.mark.parametrize("rules", [CROWDED, "priority Crowded { score node.podCount }"])
+def test_what_was_stored_before_it_broke_off_is_told_to_others_that_hold_the_memo(rules: str) -> None:
+    asked = Asked(rules, three())
+    asked.again()
+    seen = asked.memo.end
+    for i in range(6):
+        asked.state.add_pod(info(f"x{i}"), "abc"[i % 3])
+    asked.breaks_at = "c"
+    with pytest.raises(RuntimeError, match="broken"):
+        asked.again()
+    asked.breaks_at = ""
+    asked.again()
+    changed = asked.memo.changed_since(seen)
+    assert changed is None or {*changed} == {0, 1, 2}
+
+
 def test_pods_that_the_view_does_not_count_concern_none() -> None:
     asked = Asked(NEAR, three())
     asked.again()

@@ -16,6 +16,7 @@ def test_a_record_comes_back() -> None:
         [*runs(1.5, 2.5), Run(conditions("Unschedulable", provider="P", columns=False), figures(5.0))],
         {"ksp": "1"},
         {"processors": 2},
+        {1: [RuleTimes("Room", "predicate", prepared=2, evaluations=8, denied=2, judging_seconds=0.5)]},
     )
     assert record_of(text_of(record)) == record
 
@@ -41,6 +42,7 @@ def test_what_stands_in_it() -> None:
         ("", "not valid JSON"),
         ('{"benchmark": "core", "runs": [', "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
+        ('{"benchmark": "core", "runs": [{"p50_ms": NaN}]}', "not valid JSON: NaN is no number"),
         ("[]", "not a record"),
         ("{}", "not a record"),
         ('{"benchmark": "core"}', "not a record"),
@@ -62,6 +64,14 @@ def test_a_record_of_which_a_run_lacks_something() -> None:
     with pytest.raises(RecordError) as error:
         record_of(json.dumps(value))
     assert str(error.value) == "run 2: Object missing required field `p50_ms`"
+
+
+def test_a_record_of_which_a_rule_lacks_something() -> None:
+    value = json.loads(text_of(Record(runs(1.0), rules={0: [RuleTimes("Room", "predicate")]})))
+    del value["runs"][0]["rules"][0]["kind"]
+    with pytest.raises(RecordError) as error:
+        record_of(json.dumps(value))
+    assert str(error.value) == "run 1: rules: Object missing required field `kind` - at `$[0]`"
 
 
 def test_what_another_version_adds_is_left_out() -> None:
