@@ -121,7 +121,7 @@ def test_a_story_fails_with_the_bug_in(bug: Callable[[Patch], None], story: Stor
         story()
 
 
-@pytest.mark.parametrize("bug", [changed_views_are_not_looked_at, objects_are_taken_for_what_they_were])
+@pytest.mark.parametrize("bug", [changed_views_are_not_looked_at, changed_nodes_are_not_asked_again])
 def test_the_machine_fails_with_the_bug_in(bug: Callable[[Patch], None], monkeypatch: Patch) -> None:
     bug(monkeypatch)
     once = settings(max_examples=50, stateful_step_count=50, phases=[Phase.generate])
