@@ -9,6 +9,7 @@ It notes which nodes have another answer than before, by number, so that what is
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -57,7 +58,7 @@ class Subject:
         return view_entries(self.rule)
 
 
-class Memo:
+class Memo(ABC):
     """What both kinds of rules' memos do. `since` is the number of the last change that the memo has seen, -1 if it
     has seen none; `end` counts the notes of other answers, of which those from `begin` on are kept; `asked` grows when
     anything that the rule reads of nodes or views changed, be the answers the same. `fixed` if no change but of the
@@ -233,26 +234,29 @@ class Memo:
     # ---- the rule's own
 
     @property
+    @abstractmethod
     def bytes(self) -> int:
         """What it takes, without views and the texts of answers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _stand(self) -> object:
         """What must be equal for nodes that read the same entries of views to have the same answers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _set(self, bound: tuple[Any, ...]) -> None:
-        raise NotImplementedError
+        """Take what the rule gave when it was bound to the views."""
 
+    @abstractmethod
     def _same_everywhere(self) -> bool:
         """The rule says the same of all nodes, whatever they are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _ask_all(self) -> None:
-        raise NotImplementedError
+        """Ask about all nodes."""
 
+    @abstractmethod
     def _ask(self, slots: Sequence[int]) -> None:
-        raise NotImplementedError
+        """Ask about these nodes."""
 
     # ---- nodes
 
