@@ -8,9 +8,11 @@ rows differ in it, each is asked by itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
+
+from ksp.compile.watched import WatchedLabels
 
 MANY: Final = 64  # rows, from which on it pays
 ALIKE: Final = 4  # so many rows, on average, have to look the same
@@ -21,37 +23,6 @@ PLAIN: Final = frozenset({"namespace", "terminating"})
 Entries = tuple[Any, ...]
 Contribute = Callable[[Any], Sequence[Any]]
 Look = tuple[str, ...]  # the attributes that lead to what is looked at, and the key of a label; () for anything else
-
-
-class _Labels(Mapping[str, str]):
-    """Labels that note which of them are looked at."""
-
-    def __init__(self, labels: Mapping[str, str], path: Look, asked: set[Look]) -> None:
-        self._labels = labels
-        self._path = path
-        self._asked = asked
-
-    def __getitem__(self, key: str) -> str:
-        self._asked.add((*self._path, key))
-        return self._labels[key]
-
-    def __iter__(self) -> Iterator[str]:
-        self._asked.add(())
-        return iter(self._labels)
-
-    def __len__(self) -> int:
-        self._asked.add(())
-        return len(self._labels)
-
-    def items(self) -> ItemsView[str, str]:
-        return _Items(self)
-
-
-class _Items(ItemsView[str, str]):
-    """`pairs <= labels.items()` looks at the pairs' keys only."""
-
-    def __ge__(self, pairs: Iterable[Any]) -> bool:
-        return all(pair in self for pair in pairs)
 
 
 class _Row:
@@ -65,7 +36,8 @@ class _Row:
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._row, name)
         if name == "labels":
-            return _Labels(value, (*self._path, name), self._asked)
+            path, asked = (*self._path, name), self._asked
+            return WatchedLabels(value, lambda key: asked.add(() if key is None else (*path, key)))
         if name == "node" and not self._path:
             return _Row(value, (name,), self._asked)
         self._asked.add((name,) if name in PLAIN and not self._path else ())

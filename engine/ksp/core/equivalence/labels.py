@@ -10,7 +10,7 @@ Terms of other pods are held against labels through an index, `Tables.matching`.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ksp.compile.tables import Tables
+from ksp.compile.watched import WatchedLabels
 from ksp.core.equivalence.memo import Subject
 from ksp.model.info import PodInfo
 
@@ -51,7 +52,7 @@ class Looks:
 def looks_of(subjects: Iterable[Subject], pod: PodInfo, tables: Tables) -> Looks:
     """What these rules look at of the pod's labels."""
     notes = _Notes()
-    labels: Any = _WatchedLabels(pod.labels, notes)
+    labels: Any = WatchedLabels(pod.labels, notes.asked)
     watched = replace(pod, labels=labels, metadata=replace(pod.metadata, labels=labels))
     watching: Any = _WatchedTables(tables, pod, notes)
     for subject in subjects:
@@ -62,7 +63,7 @@ def looks_of(subjects: Iterable[Subject], pod: PodInfo, tables: Tables) -> Looks
 
 def _plain(value: object) -> object:
     """What a key cannot hold as it is. Labels that stand in a key are read later on, nobody knows which."""
-    if isinstance(value, _WatchedLabels | MappingProxyType):
+    if isinstance(value, WatchedLabels | MappingProxyType):
         return dict(value)
     raise TypeError(f"no key can be made of {type(value)}")
 
@@ -76,39 +77,11 @@ class _Notes:
     whole: bool = False
     lists: set[str] = field(default_factory=set)
 
-
-class _WatchedLabels(Mapping[str, str]):
-    """Labels that note which of them are asked for."""
-
-    def __init__(self, labels: Labels, notes: _Notes) -> None:
-        self._labels = labels
-        self._notes = notes
-
-    def __getitem__(self, key: str) -> str:
-        self._notes.keys.add(key)
-        return self._labels[key]
-
-    def __contains__(self, key: object) -> bool:
-        self._notes.keys.add(str(key))
-        return key in self._labels
-
-    def __iter__(self) -> Iterator[str]:
-        self._notes.whole = True
-        return iter(self._labels)
-
-    def __len__(self) -> int:
-        self._notes.whole = True
-        return len(self._labels)
-
-    def items(self) -> ItemsView[str, str]:
-        return _WatchedItems(self)
-
-
-class _WatchedItems(ItemsView[str, str]):
-    """`pairs <= labels.items()` asks for the pairs' keys only."""
-
-    def __ge__(self, pairs: Iterable[Any]) -> bool:
-        return all(pair in self for pair in pairs)
+    def asked(self, key: str | None) -> None:
+        if key is None:
+            self.whole = True
+        else:
+            self.keys.add(key)
 
 
 class _WatchedTables:
