@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,3 +22,12 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("there is no ../shared")
     return folder
+
+
+@pytest.fixture(scope="module")
+def own_heap() -> Iterator[None]:
+    """What other tests left in memory is not gone through while processor time is bounded."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

@@ -26,6 +26,8 @@ from ksp.source.diagnostic import Severity
 from ksp.source.origin import Texts
 from ksp.source.render import render_github, render_json, render_text
 
+pytestmark = pytest.mark.usefixtures("own_heap")
+
 T = TypeVar("T")
 MAIN = "main.ksp"
 N = "node.podCount"

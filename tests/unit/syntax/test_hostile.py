@@ -15,6 +15,8 @@ from ksp.syntax import limits
 from ksp.syntax.parser import ParseResult, parse, parse_expression
 from ksp.syntax.words import KEYWORDS
 
+pytestmark = pytest.mark.usefixtures("own_heap")
+
 HEAD = "const a = "
 HOSTILE = {
     "opening": HEAD + "(" * 20_000,
