@@ -126,7 +126,7 @@ LONGER: Final[Mapping[str, Steps]] = {
     "requiredAntiAffinity": ("spec", "affinity", "podAntiAffinity"), "affinityError": ("spec", "affinity"),
     "preferredAntiAffinity": ("spec", "affinity", "podAntiAffinity"), EVERYTHING: (),
     "requests": ("spec", "containers"), "nonzeroRequests": ("spec", "containers"), "hostPorts": ("spec", "containers"),
-    "requested": ("spec", "containers"), "nonzeroRequested": ("spec", "containers"),
+    "claimNames": ("spec", "volumes"), "requested": ("spec", "containers"), "nonzeroRequested": ("spec", "containers"),
 }  # fmt: skip
 
 

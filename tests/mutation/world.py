@@ -110,7 +110,7 @@ class World:
         sleeper = queue.add(PodInfo(uid="sleeper", name="sleeper", namespace="sleeper"), 0.0)
         queue.pop(0.0)
         queue.fail(sleeper, 0.0, frozenset({"a rule"}))
-        self.scheduler.wake = self.listener  # type: ignore[assignment]
+        self.scheduler.outcomes.wake = self.listener  # type: ignore[assignment]
 
     @property
     def state(self) -> ClusterState:

@@ -44,7 +44,7 @@ CONDITIONS = ("Ready", "NetworkUnavailable", "MemoryPressure", "DiskPressure", "
 HUGE = ("9223372036854775807", "9223372036854775000", "4611686018427387904", "-9223372036854775808", "-5")
 LIMITS = (("cpu", "1"), ("cpu", "9"), ("memory", "200Mi"), ("memory", "0"))
 TOPOLOGIES = (ZONE, HOSTNAME, "disk", "app")
-CLAIMS = ("c0", "c1")
+CLAIMS = ("c0", "c1", "p0-v", "incoming-v")  # two are those of ephemeral volumes
 VOLUMES = ("v0", "v1")
 
 Json = dict[str, Any]
@@ -318,9 +318,11 @@ class ClusterMaker:
 
     def volume(self) -> Json:
         choose = self.choose
-        match choose.number(0, 3):
+        match choose.number(0, 4):
             case 0 | 1:
                 return {"name": "v", "persistentVolumeClaim": {"claimName": choose.pick(CLAIMS)}}
+            case 4:
+                return {"name": "v", "ephemeral": {}}
             case 2:
                 return {
                     "name": "v",
@@ -358,7 +360,7 @@ class ClusterMaker:
 
     def object_change(self) -> Change:
         choose = self.choose
-        match choose.number(0, 6):
+        match choose.number(0, 8):
             case 0 | 1:
                 selector = choose.pick(({"app": "web"}, {"app": "db"}, {}, None))
                 kind = choose.pick(("services", "services", "replicationControllers"))
@@ -369,8 +371,17 @@ class ClusterMaker:
             case 6:
                 drivers = [{"name": "d", "allocatable": {"count": choose.pick((1, 0, None))}}]
                 return Change("object", choose.pick(NODES[:2]), "csiNodes", {"spec": {"drivers": drivers}})
+            case 7:
+                labels = {"app": choose.pick(APPS)} if choose.chance(70) else {}
+                return Change("object", choose.pick(NAMESPACES), "namespaces", {"metadata": {"labels": labels}})
+            case 8 if choose.chance(50):
+                return Change("object", choose.pick(NAMESPACES), "priorityClasses", {"value": choose.pick((0, 7, -3))})
+            case 8:
+                budget = {"spec": {"selector": self.selector()}, "status": {"disruptionsAllowed": choose.pick((0, 1))}}
+                return Change("object", "s0", "podDisruptionBudgets", budget)
             case 3:
                 spec: Json = {
+                    "accessModes": [choose.pick(("ReadWriteOnce", "ReadWriteOncePod"))],
                     "volumeName": choose.pick(("", *VOLUMES)),
                     "storageClassName": choose.pick(("fast", "none")),
                 }
@@ -382,12 +393,12 @@ class ClusterMaker:
                     "gcePersistentDisk": {"pdName": choose.pick(VOLUMES)},
                     "csi": {"driver": "d", "volumeHandle": "h"},
                 }
-                labels = {ZONE: choose.pick(("a", "b", "a__b"))} if choose.chance(50) else {}
+                zones = {ZONE: choose.pick(("a", "b", "a__b"))} if choose.chance(50) else {}
                 return Change(
                     "object",
                     choose.pick(VOLUMES),
                     "persistentVolumes",
-                    {"metadata": {"labels": labels}, "spec": source},
+                    {"metadata": {"labels": zones}, "spec": source},
                 )
         mode = {"volumeBindingMode": "WaitForFirstConsumer"} if choose.chance(60) else {}
         return Change(

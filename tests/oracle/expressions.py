@@ -34,6 +34,8 @@ PARTS: dict[Kind, list[tuple[Kind, str]]] = {
     "int": [
         ("Pod", "{}.spec.priority"), ("Node", "{}.podCount"), ("Node", "{}.allocatable.pods"), ("HostPort", "{}.port"),
         ("AffinityTerm", "{}.weight"), ("TopologySpreadConstraint", "{}.maxSkew"), ("ResourceSpec", "{}.weight"),
+        ("Pod", "cluster.priorityClasses[{}.namespace].value"),
+        ("Pod", 'cluster.podDisruptionBudgets[{}.namespace]["s0"].status.disruptionsAllowed'),
     ],
     "bool": [
         ("Pod", "{}.terminating"), ("Node", "{}.spec.unschedulable"), ("Pod", "has({}.spec.affinity)"),
@@ -45,13 +47,18 @@ PARTS: dict[Kind, list[tuple[Kind, str]]] = {
         ("Container", "({}.resources.requests.cpu > 100m)"),
     ],
     "Node": [("Pod", "{}.node")],
-    "LabelSelector": [("TopologySpreadConstraint", "{}.labelSelector"), ("AffinityTerm", "{}.selector")],
+    "LabelSelector": [
+        ("TopologySpreadConstraint", "{}.labelSelector"), ("AffinityTerm", "{}.selector"),
+        ("Pod", 'cluster.podDisruptionBudgets[{}.namespace]["s0"].spec.selector'),
+    ],
     STRINGS: [
+        ("Pod", "{}.claimNames"),
         ("AffinityTerm", "{}.namespaces"), (LABELS, "{}.keys()"), (AMOUNTS, "{}.keys()"), (LABELS, "{}.values()"),
     ],
     INTS: [(AMOUNTS, "{}.values()")],
     LABELS: [
         ("Pod", "{}.labels"), ("Node", "{}.labels"), ("Pod", "{}.spec.nodeSelector"), ("Service", "{}.spec.selector"),
+        ("Pod", "cluster.namespaces[{}.namespace].labels"),
     ],
     AMOUNTS: [
         ("Pod", "{}.requests"), ("Pod", "{}.nonzeroRequests"), ("Node", "{}.allocatable"), ("Node", "{}.requested"),

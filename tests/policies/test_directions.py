@@ -26,8 +26,8 @@ HELPS: Final[dict[str, set[str]]] = {
     "HostName": set(),
     "PodFitsHostPorts": {"AssignedPodPorts(less)"},
     "MatchNodeSelector": {"NodeLabel"},
-    # a spec that changes can drop a disk
-    "NoDiskConflict": {LEAVES, "AssignedPodSpec"},
+    # a spec that changes can drop a disk or a claim; a claim made anew may be for several pods
+    "NoDiskConflict": {LEAVES, "AssignedPodSpec", "Objects"},
     "PodToleratesNodeTaints": {"NodeTaint(less)"},
     # a disk of the pod that another brings to the node is one less to attach: more of the view lowers one part of the
     # sum and raises the other, that their sum never falls is not seen; and a limit that comes may be lower

@@ -17,8 +17,8 @@ from ksp.check.typed import (
     TestObject,
 )
 from ksp.check.types import INT, RESOURCES, STRING, List, Map, Struct, Type
+from ksp.model.decode import CLUSTER_SCOPED, DecodeError, convert
 from ksp.model.decode import KINDS as API
-from ksp.model.decode import DecodeError, convert
 from ksp.model.quantity import QuantityError
 from ksp.model.quantity import value as quantity_value
 from ksp.source.text import Span
@@ -37,6 +37,9 @@ KINDS: dict[str, str] = {
     "persistentVolumeClaim": "PersistentVolumeClaim",
     "storageClass": "StorageClass",
     "csiNode": "CSINode",
+    "podDisruptionBudget": "PodDisruptionBudget",
+    "priorityClass": "PriorityClass",
+    "namespace": "Namespace",
 }
 TOP = ("metadata", "spec", "status")
 SHORT_FORMS: dict[str, dict[str, Type]] = {
@@ -290,7 +293,7 @@ def _as_api(kind: str, name: str, value: dict[str, Any]) -> dict[str, object]:
         metadata.setdefault("namespace", "default")
     elif kind == "Node":
         _node_short_forms(value)
-    elif kind not in ("PersistentVolume", "StorageClass", "CSINode"):
+    elif kind not in CLUSTER_SCOPED:
         metadata.setdefault("namespace", "default")
     return {"apiVersion": "v1", "kind": kind, **value, "metadata": metadata}
 

@@ -15,10 +15,10 @@ from types import ModuleType
 import msgspec
 
 from ksp.check.types import BOOL, BYTES, DOUBLE, INT, RESOURCES, STRING, Int, List, Map, Struct, Type
-from ksp.model import apps, arguments, info, meta, node, pod, storage
+from ksp.model import apps, arguments, info, meta, namespace, node, pod, policy, storage
 from ksp.model.quantity import Quantity
 
-MODULES: tuple[ModuleType, ...] = (meta, pod, node, apps, storage, arguments, info)
+MODULES: tuple[ModuleType, ...] = (meta, pod, node, apps, storage, policy, namespace, arguments, info)
 
 # What a policy calls a type, where that is not the name of its struct.
 RENAMED: dict[str, type] = {"Pod": info.PodInfo, "Node": info.NodeInfo}
@@ -28,8 +28,9 @@ POD = Struct("Pod")
 NODE = Struct("Node")
 LABELS = Map(STRING, STRING)
 
-# The fields that a policy sees of the two types that hold more than the language shows.
+# The fields that a policy sees of the types that hold more than the language shows.
 SHOWN: dict[str, frozenset[str]] = {
+    "PodDisruptionBudgetSpec": frozenset(["selector"]),
     "Pod": frozenset(
         [
             "metadata",
@@ -43,6 +44,7 @@ SHOWN: dict[str, frozenset[str]] = {
             "requests",
             "nonzeroRequests",
             "hostPorts",
+            "claimNames",
             "requiredAffinity",
             "preferredAffinity",
             "requiredAntiAffinity",
@@ -91,6 +93,9 @@ OBJECTS: dict[str, tuple[str, bool]] = {
     "persistentVolumes": ("PersistentVolume", False),
     "storageClasses": ("StorageClass", False),
     "csiNodes": ("CSINode", False),
+    "podDisruptionBudgets": ("PodDisruptionBudget", True),
+    "priorityClasses": ("PriorityClass", False),
+    "namespaces": ("Namespace", False),
 }
 RELATIONS: dict[str, Type] = {"pods": POD, "nodes": NODE}
 

@@ -34,6 +34,7 @@ OBJECT_EVENTS: Final = {
     "services": "Service", "replicationControllers": "ReplicationController", "replicaSets": "ReplicaSet",
     "statefulSets": "StatefulSet", "persistentVolumeClaims": "PersistentVolumeClaim",
     "persistentVolumes": "PersistentVolume", "storageClasses": "StorageClass", "csiNodes": "CSINode",
+    "podDisruptionBudgets": "PodDisruptionBudget", "priorityClasses": "PriorityClass", "namespaces": "Namespace",
 }  # fmt: skip
 
 EVERYTHING: Final = "*"
@@ -71,9 +72,12 @@ _OF_ROWS: Final = {
 _NEVER: Final = frozenset({"name", "uid", "metadata.name", "metadata.uid"})
 _NEVER_OF_PODS: Final = _NEVER | {"namespace", "metadata.namespace"}
 _ALL_OF_NODES: Final = frozenset({NODE_UPDATE}).union(*_OF_NODES.values())
-_AFFINITY: Final = frozenset(
-    {"requiredAffinity", "preferredAffinity", "requiredAntiAffinity", "preferredAntiAffinity", "affinityError"}
-)
+_OF_SPEC: Final = frozenset(
+    {
+        "requiredAffinity", "preferredAffinity", "requiredAntiAffinity", "preferredAntiAffinity", "affinityError",
+        "claimNames",
+    }
+)  # fmt: skip
 _ALL_OF_ROWS: Final = frozenset({POD_UPDATE, POD_SPEC}).union(*_OF_ROWS.values())
 
 
@@ -100,7 +104,7 @@ def of_row_part(part: str) -> frozenset[str]:
         return of_node_part(part.removeprefix("node."))
     if name.startswith("status."):
         return _OF_ROWS["status"]
-    of_spec = name == "spec" or name.startswith("spec.") or name in _AFFINITY
+    of_spec = name == "spec" or name.startswith("spec.") or name in _OF_SPEC
     return _after(name, _OF_ROWS, _NEVER_OF_PODS, POD_SPEC if of_spec else POD_UPDATE)
 
 

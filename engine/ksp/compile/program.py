@@ -145,7 +145,7 @@ class CompiledRule:
         """The rule with arguments by parameter, as run-time values (ints, tuples, dicts, structs); what is not given
         has its default. `trace` is for a rule compiled with `traced`: it gets a site, the value there and its operands,
         and returns the value."""
-        values = [_argument(p, arguments or {}) for p in self.rule.parameters]
+        values = parameter_values(self.rule, arguments or {}).values()
         namespace = _run(self.code, self.constants)
         made = namespace[self.tree.name](*values, *([trace] if trace is not None else []))
         if self.rule.kind == "predicate":
@@ -156,6 +156,11 @@ class CompiledRule:
 def compile_rule(rule: Rule, *, traced: bool = False) -> CompiledRule:
     """Compile a rule that has passed the checker."""
     return CompiledRule(rule, traced=traced)
+
+
+def parameter_values(rule: Rule, arguments: Mapping[str, object]) -> dict[str, object]:
+    """The run-time values of all parameters, in their order: what is not given has its default."""
+    return {parameter.binding.name: _argument(parameter, arguments) for parameter in rule.parameters}
 
 
 def constant_value(expr: Expr) -> object:

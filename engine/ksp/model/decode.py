@@ -17,6 +17,7 @@ from msgspec import inspect
 
 from ksp.model.apps import ReplicaSet, ReplicationController, Service, StatefulSet
 from ksp.model.int64 import MAX, MIN
+from ksp.model.namespace import Namespace
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.model.policy import PodDisruptionBudget, PriorityClass
@@ -27,6 +28,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 # The kinds that scheduling reads.
 KINDS: Final[dict[str, type[msgspec.Struct]]] = {
     "CSINode": CSINode,
+    "Namespace": Namespace,
     "Node": Node,
     "PersistentVolume": PersistentVolume,
     "PersistentVolumeClaim": PersistentVolumeClaim,
@@ -41,7 +43,7 @@ KINDS: Final[dict[str, type[msgspec.Struct]]] = {
 }
 
 # Those whose objects are in no namespace.
-CLUSTER_SCOPED: Final = frozenset({"CSINode", "Node", "PersistentVolume", "PriorityClass", "StorageClass"})
+CLUSTER_SCOPED: Final = frozenset({"CSINode", "Namespace", "Node", "PersistentVolume", "PriorityClass", "StorageClass"})
 
 # The API groups of those that are not in the core.
 _GROUPS: Final = {

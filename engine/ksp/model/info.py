@@ -13,6 +13,7 @@ import msgspec
 
 from ksp.model.affinity import AffinityTerm, affinity_term_matches, affinity_terms_of
 from ksp.model.affinity import AffinityTerms as _AffinityTerms
+from ksp.model.claims import claim_names_of
 from ksp.model.int64 import MAX, MIN, wrap
 from ksp.model.meta import Int, ObjectMeta
 from ksp.model.node import Node, NodeSpec, NodeStatus
@@ -129,8 +130,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
             raise ValueError(f"pod {pod.uid} is not on node {self.name}")
 
     def _count(self, pod: PodInfo, sign: int) -> None:
-        _accumulate(self.requested, pod.requests, sign)
-        _accumulate(self.nonzero_requested, pod.nonzero_requests, sign)
+        accumulate(self.requested, pod.requests, sign)
+        accumulate(self.nonzero_requested, pod.nonzero_requests, sign)
         self.generation += 1
 
     def _collect_ports(self) -> None:
@@ -140,9 +141,10 @@ class NodeInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
 class PodInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
     """A pod and what it asks for. Amounts are in base units: cpu in milli, all else in whole units.
 
-    `requests` and `nonzero_requests` are sorted by resource and always have cpu, memory and ephemeral-storage. Terms of
-    a list with a malformed selector are left out, and `affinity_error` says why. `node` is where it runs, `EMPTY_NODE`
-    while it has no place. `error` says why its quantities cannot be read, else "".
+    `requests` and `nonzero_requests` are sorted by resource and always have cpu, memory and ephemeral-storage.
+    `claim_names` are those of its claims, in the order of its volumes. Terms of a list with a malformed selector are
+    left out, and `affinity_error` says why. `node` is where it runs, `EMPTY_NODE` while it has no place. `error` says
+    why its quantities cannot be read, else "".
     """
 
     metadata: ObjectMeta = ObjectMeta()
@@ -156,6 +158,7 @@ class PodInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
     requests: dict[str, int] = msgspec.field(default_factory=_basic)
     nonzero_requests: dict[str, int] = msgspec.field(default_factory=_basic)
     host_ports: tuple[HostPort, ...] = ()
+    claim_names: tuple[str, ...] = ()
     required_affinity: tuple[AffinityTerm, ...] = ()
     preferred_affinity: tuple[AffinityTerm, ...] = ()
     required_anti_affinity: tuple[AffinityTerm, ...] = ()
@@ -186,6 +189,7 @@ class PodInfo(msgspec.Struct, kw_only=True, eq=False, rename="camel"):
             requests=requests.stated,
             nonzero_requests=requests.nonzero,
             host_ports=host_ports_of(spec),
+            claim_names=claim_names_of(meta, spec) if spec.volumes else (),
             required_affinity=terms.required,
             preferred_affinity=terms.preferred,
             required_anti_affinity=terms.required_anti,
@@ -224,7 +228,7 @@ EMPTY_NODE: Final[NodeInfo] = NodeInfo()
 EMPTY_POD: Final[PodInfo] = PodInfo()
 
 
-def _accumulate(sums: dict[str, int], counted: dict[str, int], sign: int) -> None:
+def accumulate(sums: dict[str, int], counted: dict[str, int], sign: int) -> None:
     """Add or take away. The sums depend on what is counted now, not on what came and went."""
     for name, n in counted.items():
         if n:

@@ -1,9 +1,10 @@
-"""Which claims find an existing volume on a node: the matching half of Kubernetes' volume binder.
+"""Which claims find an existing volume on a node, and which: the matching half of Kubernetes' volume binder.
 
-Policies call it as `matchVolumes(claims, node)`. The work has two parts. What a claim may take is the same for all
-nodes: volumes of its class that are large enough, of its mode, not being deleted, and promised to it or to nobody. On a
-node, claims then choose in turn, the smallest first: a volume that is promised to the claim, or else the smallest that
-the node reaches. Objects are read as they are given: bindings under way have to be in them already.
+Policies call it as `matchVolumes(claims, node)`; `ksp.core.volume_binder` puts to use what was found. The work has two
+parts. What a claim may take is the same for all nodes: volumes of its class that are large enough, of its mode, not
+being deleted, and promised to it or to nobody. On a node, claims then choose in turn, the smallest first: a volume that
+is promised to the claim, or else the smallest that the node reaches. Objects are read as they are given: bindings under
+way have to be in them already.
 
 Kubernetes takes any of several volumes of one size, and any of several that are promised to one claim; here it is the
 first by name.
@@ -11,18 +12,26 @@ first by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final
+from operator import is_not
+from typing import Any, Final, NamedTuple, NoReturn
 
+from msgspec.structs import replace
+
+from ksp.model.claims import BOUND_BY_CONTROLLER, CLASS, class_name
 from ksp.model.info import NodeInfo
 from ksp.model.quantity import Quantity, QuantityError, _parse
-from ksp.model.selector import node_selector_term_matches_labels
-from ksp.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeSpec
-
-CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+from ksp.model.reach import RankedVolumes, is_reached
+from ksp.model.storage import (
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    PersistentVolumeSpec,
+)
 
 # Far beyond any amount, and well within what Decimal can hold.
 _MAX_EXPONENT: Final = 1_000_000
@@ -38,46 +47,126 @@ class _Wish:
 
     place: int
     promised: Sequence[PersistentVolume]
-    free: Sequence[PersistentVolume]
+    free: RankedVolumes
 
 
-def match_volumes(
-    objects: Mapping[str, Any], claims: Sequence[PersistentVolumeClaim], node: NodeInfo
-) -> tuple[PersistentVolumeClaim, ...]:
+Claims = Sequence[PersistentVolumeClaim]
+
+
+class VolumeMap(dict[str, PersistentVolume]):
+    """Volumes by name, as the cluster's state keeps them. It remembers what the claims that were asked about last may
+    take, since they are asked about for one node after the other. Items are set and deleted one by one; other ways to
+    change a dict are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._claims: Claims = ()
+        self._wishes: Sequence[_Wish] | None = None
+
+    def __setitem__(self, name: str, volume: PersistentVolume) -> None:
+        self._wishes = None
+        super().__setitem__(name, volume)
+
+    def __delitem__(self, name: str) -> None:
+        self._wishes = None
+        super().__delitem__(name)
+
+    def _closed(self, *_arguments: object, **_fields: object) -> NoReturn:
+        raise TypeError("a VolumeMap is changed item by item")
+
+    clear = pop = popitem = setdefault = update = __ior__ = _closed
+
+    def wishes(self, claims: Claims) -> Sequence[_Wish]:
+        """What the claims may take."""
+        if self._wishes is None or len(claims) != len(self._claims) or any(map(is_not, claims, self._claims)):
+            self._claims, self._wishes = tuple(claims), _wishes(claims, self)
+        return self._wishes
+
+
+def match_volumes(objects: Mapping[str, Any], claims: Claims, node: NodeInfo) -> tuple[PersistentVolumeClaim, ...]:
     """The claims, in their order, for which there is no volume on the node.
 
     `objects` has the cluster's volumes by name under `persistentVolumes`. No two claims get the same volume. A claim
     whose size or selector is malformed finds nothing; nobody finds a volume whose capacity is malformed.
     """
-    if not claims:
-        return ()
-    chosen: set[str] = set()
+    return matching(objects["persistentVolumes"], claims, node.labels).unmatched if claims else ()
+
+
+class Matching(NamedTuple):
+    """What claims find on a node: the `pairs` in the order in which they were chosen, and those that find nothing in
+    the order in which they were given. A claim that is given twice may be in both, or in two pairs."""
+
+    pairs: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...]
+    unmatched: tuple[PersistentVolumeClaim, ...]
+
+
+def matching(volumes: Mapping[str, PersistentVolume], claims: Claims, labels: dict[str, str]) -> Matching:
+    """As `match_volumes`, for a node with these labels, and with what was found. `volumes` are by name."""
+    wishes = volumes.wishes(claims) if isinstance(volumes, VolumeMap) else _wishes(claims, volumes)
+    chosen: dict[str, tuple[PersistentVolume, PersistentVolumeClaim]] = {}
     matched: set[int] = set()
-    for wish in _wishes(claims, objects["persistentVolumes"]):
-        volume = _choose(wish, chosen, node.labels)
+    for wish in wishes:
+        volume = _choose(wish, chosen, labels)
         if volume is not None:
-            chosen.add(volume.metadata.name)
+            chosen[volume.metadata.name] = volume, claims[wish.place]
             matched.add(wish.place)
-    return tuple(claim for place, claim in enumerate(claims) if place not in matched)
+    unmatched = tuple(claim for place, claim in enumerate(claims) if place not in matched)
+    return Matching(tuple(chosen.values()), unmatched)
+
+
+# ---- promises
+
+
+def reference_to(claim: PersistentVolumeClaim) -> ObjectReference:
+    """What a volume that is promised to the claim has as its `claimRef`."""
+    who = claim.metadata
+    return ObjectReference(
+        api_version="v1", kind="PersistentVolumeClaim", namespace=who.namespace, name=who.name, uid=who.uid,
+        resource_version=who.resource_version,
+    )  # fmt: skip
+
+
+def is_promised(volume: PersistentVolume, to: ObjectReference) -> bool:
+    """Whether the volume names that claim: this very object, if it names a uid."""
+    ref = volume.spec.claim_ref
+    return ref is not None and (ref.name, ref.namespace) == (to.name, to.namespace) and ref.uid in ("", to.uid)
+
+
+def promised(volume: PersistentVolume, to: ObjectReference) -> PersistentVolume:
+    """The volume, promised to that claim as kube-scheduler does it (GetBindVolumeToClaim): the whole reference, and the
+    annotation which says that it was not the volume's owner who promised it, unless he had. The same object if it has
+    all that."""
+    ref = volume.spec.claim_ref
+    before = is_promised(volume, to)
+    if before and ref is not None and ref.uid == to.uid:
+        return volume
+    annotations = volume.metadata.annotations
+    if not before:
+        annotations = {BOUND_BY_CONTROLLER: "yes"} | annotations
+    return replace(
+        volume,
+        metadata=replace(volume.metadata, annotations=annotations),
+        spec=replace(volume.spec, claim_ref=to),
+    )
 
 
 # ---- what is the same for all nodes
 
 
-def _wishes(claims: Sequence[PersistentVolumeClaim], volumes: Mapping[str, PersistentVolume]) -> Iterable[_Wish]:
+def _wishes(claims: Claims, volumes: Mapping[str, PersistentVolume]) -> Sequence[_Wish]:
     """The claims that can find something, in the order in which they choose: the smallest first, then as given."""
     sized = [
         (size, place)
         for place, claim in enumerate(claims)
         if (size := _size(claim.spec.resources.requests.get("storage", 0))) is not None and not _malformed(claim.spec)
     ]
-    return (_wish(place, claims[place], size, volumes) for size, place in sorted(sized))
+    return [_wish(place, claims[place], size, volumes) for size, place in sorted(sized)]
 
 
 def _wish(place: int, claim: PersistentVolumeClaim, size: Decimal, volumes: Mapping[str, PersistentVolume]) -> _Wish:
-    promised: list[PersistentVolume] = []
+    named: list[PersistentVolume] = []
     free: list[tuple[Decimal, str, PersistentVolume]] = []
-    wanted, mode = _class_of_claim(claim), _mode(claim.spec)
+    wanted, mode, who = class_name(claim), _mode(claim.spec), reference_to(claim)
     for volume in volumes.values():
         if _class_of_volume(volume) != wanted or volume.metadata.deletion_timestamp is not None:
             continue
@@ -87,19 +176,13 @@ def _wish(place: int, claim: PersistentVolumeClaim, size: Decimal, volumes: Mapp
         if volume.spec.claim_ref is None:
             if _is_free_for(volume, claim.spec):
                 free.append((capacity, volume.metadata.name, volume))
-        elif _is_promised(volume, claim):
-            promised.append(volume)
+        elif is_promised(volume, who):
+            named.append(volume)
     return _Wish(
         place,
-        sorted(promised, key=lambda volume: volume.metadata.name),
-        [volume for _, _, volume in sorted(free, key=lambda entry: entry[:2])],
+        sorted(named, key=lambda volume: volume.metadata.name),
+        RankedVolumes([volume for _, _, volume in sorted(free, key=lambda entry: entry[:2])]),
     )
-
-
-def _is_promised(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume names the claim: this very object, if it names a uid."""
-    to, who = volume.spec.claim_ref, claim.metadata
-    return to is not None and (to.name, to.namespace) == (who.name, who.namespace) and to.uid in ("", who.uid)
 
 
 def _is_free_for(volume: PersistentVolume, wanted: PersistentVolumeClaimSpec) -> bool:
@@ -116,13 +199,8 @@ def _malformed(wanted: PersistentVolumeClaimSpec) -> bool:
     return wanted.selector is not None and wanted.selector.error != ""
 
 
-def _class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The old annotation wins over the field, even if it is empty."""
-    return claim.metadata.annotations.get(CLASS_ANNOTATION, claim.spec.storage_class_name or "")
-
-
 def _class_of_volume(volume: PersistentVolume) -> str:
-    return volume.metadata.annotations.get(CLASS_ANNOTATION, volume.spec.storage_class_name)
+    return volume.metadata.annotations.get(CLASS, volume.spec.storage_class_name)
 
 
 def _mode(spec: PersistentVolumeClaimSpec | PersistentVolumeSpec) -> str:
@@ -142,20 +220,9 @@ def _size(amount: Quantity) -> Decimal | None:
 # ---- what depends on the node
 
 
-def _choose(wish: _Wish, chosen: set[str], labels: dict[str, str]) -> PersistentVolume | None:
+def _choose(wish: _Wish, chosen: Container[str], labels: dict[str, str]) -> PersistentVolume | None:
     """The volume that the claim gets on a node with these labels, given those that other claims got."""
     for volume in wish.promised:
         if volume.metadata.name not in chosen:
-            return volume if _reaches(volume, labels) else None
-    for volume in wish.free:
-        if volume.metadata.name not in chosen and _reaches(volume, labels):
-            return volume
-    return None
-
-
-def _reaches(volume: PersistentVolume, labels: dict[str, str]) -> bool:
-    """Whether the volume can be used on a node with these labels."""
-    affinity = volume.spec.node_affinity
-    if affinity is None or affinity.required is None:
-        return True
-    return any(node_selector_term_matches_labels(term, labels) for term in affinity.required.node_selector_terms)
+            return volume if is_reached(volume, labels) else None
+    return wish.free.best(labels, chosen)

@@ -159,7 +159,7 @@ FIELDS: Final[tuple[ApiField, ...]] = (
     ApiField(
         "spec.volumes[].ephemeral", "volumes", Without.BROKEN,
         lambda pod: any(volume.ephemeral is not None for volume in pod.spec.volumes),
-        "a claim made for the pod: its volume must be reachable from the node",
+        "a claim made for the pod: its volume must be reachable from the node", also=("claimNames",),
     ),
     *_spread(
         "minDomains", lambda c, _: c.min_domains is not None and c.min_domains > 1,
@@ -222,7 +222,7 @@ FIELDS: Final[tuple[ApiField, ...]] = (
     ApiField(
         "spec.volumes[].persistentVolumeClaim", "volumes", Without.LEFT_OUT,
         lambda pod: any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes),
-        "a claim whose volume must be reachable from the node",
+        "a claim whose volume must be reachable from the node", also=("claimNames",),
     ),
 )  # fmt: skip
 

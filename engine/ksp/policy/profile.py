@@ -4,25 +4,39 @@ weights."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from ksp.check import typed
 from ksp.compile.footprint import Footprint, footprint_of
-from ksp.compile.program import CompiledRule, Predicate, Priority, compile_rule, constant_value
+from ksp.compile.program import (
+    CompiledRule,
+    Predicate,
+    Priority,
+    compile_rule,
+    constant_value,
+    parameter_values,
+)
 from ksp.policy.values import value_of
 
 PluginArguments = Mapping[str, Mapping[str, Any]]
 
+# The plugin whose predicate finds volumes for claims, and its argument, as kube-scheduler calls them.
+VOLUME_BINDING: Final = "VolumeBinding"
+BIND_TIMEOUT: Final = "bindTimeoutSeconds"
+DEFAULT_BIND_TIMEOUT: Final = 600.0  # seconds
+
 
 @dataclass(frozen=True, slots=True)
 class ActivePredicate:
-    """A predicate of a profile. `plugin` is the name that metrics and errors know it by."""
+    """A predicate of a profile. `plugin` is the name that metrics and errors know it by, `arguments` are the run-time
+    values of all its parameters."""
 
     name: str
     plugin: str
     predicate: Predicate
     footprint: Footprint
+    arguments: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,16 @@ class Profile:
     priorities: tuple[ActivePriority, ...]
     percentage: int = 100
 
+    @property
+    def bind_timeout(self) -> float | None:
+        """How many seconds a pod that has a node waits for its claims to be bound: what the predicate that implements
+        VolumeBinding says, as its argument. None if there is no such predicate: then claims are not bound for pods."""
+        for active in self.predicates:
+            if active.plugin == VOLUME_BINDING:
+                given = active.arguments.get(BIND_TIMEOUT)
+                return max(0.0, float(given)) if isinstance(given, int | float) else DEFAULT_BIND_TIMEOUT
+        return None
+
 
 class ProfileBuilder:
     """Makes profiles; a rule that several use is compiled once."""
@@ -64,9 +88,10 @@ class ProfileBuilder:
         predicates = []
         for use in provider.predicates:
             rule, footprint = self._rule(use.rule)
-            made = rule.instantiate(_arguments(use, own, plugins))
+            values = parameter_values(use.rule, _arguments(use, own, plugins))
+            made = rule.instantiate(values)
             assert isinstance(made, Predicate)
-            predicates.append(ActivePredicate(use.rule.name, use.rule.plugin, made, footprint))
+            predicates.append(ActivePredicate(use.rule.name, use.rule.plugin, made, footprint, values))
         priorities = []
         for use in provider.priorities:
             rule, footprint = self._rule(use.rule)

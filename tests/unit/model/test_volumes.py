@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from ksp.model.info import NodeInfo
 from ksp.model.meta import ObjectMeta
 from ksp.model.node import Node
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
-from ksp.model.volumes import match_volumes
+from ksp.model.volumes import VolumeMap, match_volumes, matching, promised, reference_to
 
 NODE = NodeInfo.of(Node(metadata=ObjectMeta(name="n1", labels={"zone": "a"})))
 CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -245,3 +246,87 @@ def test_a_claim_that_a_pod_names_twice_asks_twice() -> None:
 
 def test_a_malformed_claim_does_not_stop_the_others() -> None:
     assert unmatched([claim("bad", "much"), claim("odd", **MALFORMED), claim("good")], [volume()]) == ["bad", "odd"]
+
+
+# ---- what was found, and promises
+
+
+def test_pairs_are_in_the_order_of_choosing_and_the_rest_in_that_given() -> None:
+    claims = [claim("huge", "90Gi"), claim("b", "8Gi"), claim("vast", "99Gi"), claim("a", "2Gi")]
+    volumes = {v.metadata.name: v for v in (volume("v8", "8Gi"), volume("v3", "3Gi"), volume("v20", "20Gi"))}
+    found = matching(volumes, claims, NODE.labels)
+    assert [(v.metadata.name, c.metadata.name) for v, c in found.pairs] == [("v3", "a"), ("v8", "b")]
+    assert [c.metadata.name for c in found.unmatched] == ["huge", "vast"]
+
+
+def test_a_promise_names_the_claim_in_full_and_says_who_made_it() -> None:
+    to = reference_to(claim(metadata={"resourceVersion": "7"}))
+    found = promised(volume(), to)
+    assert msgspec.to_builtins(found.spec.claim_ref) == {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "ns", "name": "data", "uid": "uid-data",
+        "resourceVersion": "7",
+    }  # fmt: skip
+    assert found.metadata.annotations == {"pv.kubernetes.io/bound-by-controller": "yes"}
+
+
+def test_a_promise_of_the_owner_stays_his() -> None:
+    by_name = volume(spec=ref("data"), metadata={"annotations": {"mine": "yes"}})
+    found = promised(by_name, reference_to(claim()))
+    assert found.spec.claim_ref == reference_to(claim())
+    assert found.metadata.annotations == {"mine": "yes"}
+
+
+def test_a_promise_that_is_there_is_not_made_again() -> None:
+    there = volume(spec=ref("data", uid="uid-data"))
+    assert promised(there, reference_to(claim())) is there
+
+
+def test_an_annotation_that_is_there_keeps_its_value() -> None:
+    other = volume(spec=ref("other"), metadata={"annotations": {"pv.kubernetes.io/bound-by-controller": "true"}})
+    assert promised(other, reference_to(claim())).metadata.annotations == other.metadata.annotations
+
+
+# ---- what is remembered
+
+
+def kept(*volumes: PersistentVolume) -> VolumeMap:
+    found = VolumeMap()
+    for each in volumes:
+        found[each.metadata.name] = each
+    return found
+
+
+def pairs(volumes: VolumeMap, *claims: PersistentVolumeClaim) -> list[str]:
+    return [v.metadata.name for v, _ in matching(volumes, claims, NODE.labels).pairs]
+
+
+def test_volumes_that_come_change_or_go_are_noticed() -> None:
+    volumes, wanted = kept(volume("v2")), claim()
+    assert pairs(volumes, wanted) == ["v2"]
+    volumes["v1"] = volume("v1")
+    assert pairs(volumes, wanted) == ["v1"]
+    volumes["v1"] = volume("v1", spec=ref("other"))
+    assert pairs(volumes, wanted) == ["v2"]
+    del volumes["v2"]
+    assert pairs(volumes, wanted) == []
+
+
+def test_other_claims_are_other_wishes() -> None:
+    volumes = kept(volume("v1", "1Gi"), volume("v9", "9Gi"))
+    small, large = claim("small", "1Gi"), claim("large", "9Gi")
+    assert pairs(volumes, small) == ["v1"]
+    assert pairs(volumes, large) == ["v9"]
+    assert pairs(volumes, small, large) == ["v1", "v9"]
+    assert pairs(volumes, small) == ["v1"]
+
+
+def test_nothing_changes_volumes_unnoticed() -> None:
+    volumes = kept(volume("v1"))
+    ways: list[Callable[[], object]] = [
+        volumes.clear, volumes.popitem, lambda: volumes.pop("v1"), lambda: volumes.update({}),
+        lambda: volumes.setdefault("v2", volume("v2")),
+    ]  # fmt: skip
+    for way in ways:
+        with pytest.raises(TypeError, match="item by item"):
+            way()
+    assert pairs(deepcopy(volumes), claim()) == ["v1"]

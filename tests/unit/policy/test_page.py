@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.docs.page import section, with_section
-from tests.unit.core.scheduling import cluster, cycle_of, default_profile, info, node
+from tests.docs.page import fences, section, with_section
+from tests.unit.core.scheduling import REQUIRED, cluster, cycle_of, default_profile, info, node, profile_of
 
 from ksp.policy.api_fields import FIELDS, ApiField, Without
 from ksp.policy.load import load, profiles
 from ksp.policy.profile import Profile
-from ksp.policy.unread import Unread, UnreadBy, UnreadFields
+from ksp.policy.unread import Unread, UnreadBy, UnreadFields, unread_fields, unread_of_running
 from ksp.source.origin import Texts
 
 PAGE = Path(__file__).parents[3] / "docs" / "unread-fields.md"
@@ -72,6 +72,14 @@ def test_the_example_sees_to_the_field() -> None:
     assert cycle_of(profile, two).decide(info("p", **spec)).denied_by == {"MinDomains"}
     two.set_node(node("c", labels={ZONE: "c"}))
     assert cycle_of(profile, two).decide(info("p", **spec)).node == "c"
+
+
+def test_the_example_for_namespace_selectors_sees_to_both_sides() -> None:
+    (text,) = (fence.text for fence in fences("ksp") if "AwayFromNamespaces" in fence.text)
+    profile = profile_of(text, "predicates { AwayFromNamespaces }")
+    own = f"spec.affinity.podAntiAffinity.{REQUIRED}[].namespaceSelector"
+    assert own not in {field.path for field in unread_fields(profile)}
+    assert own not in {field.path for field in unread_of_running(profile)}
 
 
 def main() -> None:

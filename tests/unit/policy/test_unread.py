@@ -51,9 +51,23 @@ def unread_paths(profile: Profile) -> set[str]:
 # ---- what is read
 
 
-def test_the_shipped_rules_read_all_that_kube_scheduler_1_19_knows_and_nothing_newer() -> None:
+def test_the_shipped_rules_read_all_that_kube_scheduler_1_19_knows_and_ephemeral_volumes() -> None:
     unread = {(f.path, f.when) for f in unread_fields(default_profile())}
-    assert unread == {(f.path, f.when) for f in FIELDS if f.without is not Without.LEFT_OUT}
+    newer = {(f.path, f.when) for f in FIELDS if f.without is not Without.LEFT_OUT}
+    assert newer - unread == {("spec.volumes[].ephemeral", "")}
+    assert unread <= newer
+
+
+BY_NAME = 'predicate R { deny "x" when "secret" in pod.claimNames }'
+RAW = 'predicate R { deny "x" when pod.spec.volumes.exists(v, v.persistentVolumeClaim.claimName == "secret") }'
+
+
+@pytest.mark.parametrize(
+    ("rule", "read"), [(BY_NAME, {"ephemeral", "persistentVolumeClaim"}), (RAW, {"persistentVolumeClaim"})]
+)
+def test_the_names_of_claims_tell_of_both_kinds_of_volumes(rule: str, read: set[str]) -> None:
+    unread = {f.path for f in unread_fields(profile_of(rule, "predicates { R }"))}
+    assert {kind for kind in ("ephemeral", "persistentVolumeClaim") if f"spec.volumes[].{kind}" not in unread} == read
 
 
 READER = 'predicate Reader { deny "x" when pod.spec.topologySpreadConstraints.exists(c, c.minDomains > 3) }'
