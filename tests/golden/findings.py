@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.golden.recorded import Case, compared
+from tests.golden.recorded import Case, compared, wanted
 
 # Fields that follow from others: where those differ, they say nothing new.
 FOLLOWS = {
@@ -15,6 +15,8 @@ FOLLOWS = {
     "fitErrorMessage": ("filters", "preFilter", "error"),
     "scores": ("feasible", "filters"),
     "total": ("scores", "feasible", "filters"),
+    "preemptionEligible": ("filters", "preFilter", "error"),
+    "preemption": ("preemptionEligible", "filters", "preFilter", "error"),
 }
 Differing = tuple[str, object, object]
 PASSES = "the node passes"
@@ -39,8 +41,8 @@ class Finding:
 
 def findings(case: Case, got: Mapping[str, Any]) -> Iterator[Finding]:
     """One for each kind of difference in the case."""
-    want = case["expected"]
-    wrong = [field for field in compared(case) if got[field] != want[field]]
+    want = {field: wanted(case, field, got) for field in compared(case)}
+    wrong = [field for field in want if got[field] != want[field]]
     for field in wrong:
         if not set(wrong) & set(FOLLOWS.get(field, ())):
             for kind, (entry, there, recorded) in _kinds(field, got[field], want[field]).items():
@@ -56,6 +58,8 @@ def _kinds(field: str, got: Any, want: Any) -> dict[str, Differing]:
     elif field == "scores":
         for plugin, there, recorded in _entries(got, want):
             found[f"scores: {plugin}"] = next(_entries(there or {}, recorded or {}))
+    elif field == "preemption" and got and want and got["candidates"] != want["candidates"]:
+        found["preemption: candidates"] = next(_entries(got["candidates"], want["candidates"]))
     elif isinstance(got, dict) and isinstance(want, dict):
         found[field] = next(_entries(got, want))
     else:

@@ -18,11 +18,20 @@ HERE = Path(__file__).resolve().parent
 SAMPLE = HERE / "sample.jsonl.gz"
 POLICIES = HERE.parent.parent / "policies"
 
-FIELDS = ("filters", "feasible", "preFilter", "scores", "total", "error", "fitErrorMessage")
+FIELDS = (
+    "filters", "feasible", "preFilter", "scores", "total", "error", "fitErrorMessage", "preemptionEligible",
+    "preemption",
+)  # fmt: skip
 NOT_COMPARED_AFTER_ERRORS = ("scores", "total")  # what scoring gives where the attempt fails is nobody's promise
 
 # Families whose providers are Policy objects, which ksp does not read yet: everything is null there.
 NOT_YET = frozenset({"legacy_policy"})
+
+# Cases whose field `preemption` is meant to differ, and why: all of the public file. The sample has none of them.
+KNOWN = {
+    "preemption-0315": "kube-scheduler 1.19 takes a terminating pod out of a spread count in which it never was, which "
+    "makes room that is not there; a view of ksp takes out what it has put in",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +67,30 @@ def evaluator(make_cycle: MakeCycle = new_cycle) -> Evaluator:
 
 def differences(case: Case, got: Mapping[str, Any]) -> Iterator[Difference]:
     """A difference for each field that is not as recorded."""
-    want = case["expected"]
     for field in compared(case):
-        if got[field] != want[field]:
-            entry, found, wanted = first_difference(got[field], want[field])
-            yield Difference(case["id"], case["family"], field, entry, found, wanted)
+        want = wanted(case, field, got)
+        if got[field] != want:
+            entry, found, recorded = first_difference(got[field], want)
+            yield Difference(case["id"], case["family"], field, entry, found, recorded)
 
 
 def compared(case: Case) -> tuple[str, ...]:
-    """The fields in which a case can agree."""
+    """The fields in which a case can agree. Where kube-scheduler crashed in preemption nothing was recorded of it."""
     failed = case["expected"]["error"] is not None
-    return tuple(field for field in FIELDS if not (failed and field in NOT_COMPARED_AFTER_ERRORS))
+    without = set(NOT_COMPARED_AFTER_ERRORS) if failed else set()
+    if case["id"] in KNOWN or case["expected"].get("preemptionPanics"):
+        without.add("preemption")
+    return tuple(field for field in FIELDS if field not in without)
+
+
+def wanted(case: Case, field: str, got: Mapping[str, Any]) -> Any:
+    """What was recorded for a field. Preemption may choose any of the possible nodes, with that node's victims."""
+    want = case["expected"][field]
+    if field == "preemption" and want is not None and got[field] is not None:
+        node = got[field]["nominatedNode"]
+        if node in want["possibleNodes"]:
+            return {**want, "nominatedNode": node, "victims": want["candidates"][node]["victims"]}
+    return want
 
 
 def first_difference(got: Any, want: Any) -> tuple[str, object, object]:

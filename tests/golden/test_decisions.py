@@ -11,7 +11,7 @@ from tests.golden.agreement import differences as shown_differences
 from tests.golden.agreement import main, measure, table
 from tests.golden.findings import findings
 from tests.golden.paths import PATHS, evaluators
-from tests.golden.recorded import FIELDS, NOT_YET, SAMPLE, Case, cases, differences
+from tests.golden.recorded import FIELDS, KNOWN, NOT_YET, SAMPLE, Case, cases, compared, differences, wanted
 
 from ksp.sim.cases import Evaluator
 
@@ -56,6 +56,51 @@ def test_the_whole_file_is_decided_as_recorded(shared: Path, families: list[str]
     recorded = [case for case in cases(public) if case["family"] in families]
     assert {case["family"] for case in recorded} == set(families)
     assert not (text := disagreements(recorded)), text
+
+
+@pytest.mark.shared
+def test_cases_that_are_meant_to_differ_differ_in_victims_of_a_node_that_is_not_chosen(shared: Path) -> None:
+    public = cases(shared / "golden" / "public-1.19.jsonl.gz")
+    known = [case for case in public if case["id"] in KNOWN]
+    assert {case["id"] for case in known} == set(KNOWN)
+    for case in known:
+        assert "preemption" not in compared(case)
+        got, want = decide().evaluate(case)["preemption"], case["expected"]["preemption"]
+        assert got["possibleNodes"] == want["possibleNodes"]
+        others = {node for node, found in want["candidates"].items() if got["candidates"].get(node) != found}
+        assert others
+        assert others.isdisjoint(got["possibleNodes"])
+
+
+def test_any_of_the_possible_nodes_may_be_chosen_with_its_victims() -> None:
+    tied = (case for case in sampled() if len((case["expected"]["preemption"] or {}).get("possibleNodes", ())) > 1)
+    case = next(tied)
+    want, got = case["expected"]["preemption"], decide().evaluate(case)
+    for node in want["possibleNodes"]:
+        victims = want["candidates"][node]["victims"]
+        answer = {**got, "preemption": {**want, "nominatedNode": node, "victims": victims}}
+        assert not list(differences(case, answer))
+        assert list(differences(case, {**got, "preemption": {**answer["preemption"], "victims": []}}))
+    other = {**got, "preemption": {**want, "nominatedNode": "another"}}
+    assert wanted(case, "preemption", other) == want
+    (difference,) = differences(case, other)
+    assert difference.entry == "[nominatedNode]"
+
+
+def test_preemption_is_not_compared_where_kube_scheduler_crashed() -> None:
+    crashed = [case for case in sampled() if case["expected"].get("preemptionPanics")]
+    assert crashed
+    assert all("preemption" not in compared(case) and "filters" in compared(case) for case in crashed)
+
+
+def test_a_difference_in_candidates_is_shown_by_node() -> None:
+    case = next(case for case in sampled() if case["expected"]["preemption"])
+    got = decide().evaluate(case)
+    node = min(got["preemption"]["candidates"])
+    candidates = {**got["preemption"]["candidates"], node: {"victims": [], "numPDBViolations": 7}}
+    (finding,) = findings(case, {**got, "preemption": {**got["preemption"], "candidates": candidates}})
+    assert (finding.kind, finding.entry) == ("preemption: candidates", node)
+    assert "7" in finding.got
 
 
 def test_the_sample_has_every_family_and_what_is_special() -> None:

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from ksp.compile.runtime import Denial, Failure
 from ksp.compile.tables import Tables
 from ksp.core.cycle import EMPTINESS, ITSELF, NO_NODES, Decision, claim_errors, failure_text, nodes_to_find
-from ksp.core.filter import Filter, Filtered, Nominated
+from ksp.core.filter import Filter, Filtered, Nominated, Refused
 from ksp.core.fit_error import fit_error
+from ksp.core.nominations import Nominations
 from ksp.core.score import Scored
 from ksp.core.state import ClusterState
 from ksp.model.info import NodeInfo, PodInfo
@@ -41,16 +42,29 @@ class PlainCycle:
         decision.unread = unread
         return decision
 
-    def denied_by(self, pod: PodInfo) -> frozenset[str] | None:
+    def denied_by(self, pod: PodInfo, nominations: Nominations | None = None) -> frozenset[str] | None:
         """The rules that deny all nodes, none if one is feasible; None if only an attempt can tell."""
         refused = self.unread_by.of(pod).refused
-        if pod.error or refused or self.nominated() or not self.state.nodes or any(claim_errors(pod, self.state)):
+        if pod.error or refused or any(claim_errors(pod, self.state)):
             return None
+        if not self.state.nodes:
+            return frozenset({EMPTINESS})
         nodes = self.state.node_list()
         filtered = self._run(pod, nodes)
         if filtered.failure() is not None:
             return None
         return frozenset() if filtered.feasible else self._nothing_fits(filtered, len(nodes)).denied_by
+
+    def may_deny(self, pod: PodInfo) -> frozenset[str]:
+        """The rules that do not admit every node."""
+        bound = ((active.name, active.predicate.bind(pod, Tables(self.state))) for active in self.profile.predicates)
+        return frozenset(name for name, b in bound if b.outcome is not None or b.check is not None)
+
+    def refusal(self, pod: PodInfo, node: str) -> Refused | None:
+        """What is said of a node, nominated pods aside."""
+        alone = Filter(self.profile, self.state, Tables(self.state), dict)
+        filtered = alone.run(pod, [self.state.nodes[node]] if node in self.state.nodes else [])
+        return filtered.before or filtered.refused.get(node)
 
     def _decided(self, pod: PodInfo) -> Decision:
         if pod.error:

@@ -43,8 +43,8 @@ def likes(kind: str, key: str, weight: int, selector: Json = IS_WEB) -> Json:
     return {"affinity": {kind: {PREFERRED: [{"weight": weight, "podAffinityTerm": term}]}}}
 
 
-def spread(key: str, action: str, selector: Json = IS_WEB, skew: int = 1) -> Json:
-    constraint = {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": selector}
+def spread(key: str, action: str, selector: Json = IS_WEB, skew: int = 1, **more: str) -> Json:
+    constraint = {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": selector, **more}
     return {"topologySpreadConstraints": [constraint]}
 
 
@@ -204,6 +204,10 @@ def _claims() -> list[Json]:
         {"metadata": BOUND, "spec": {"storageClassName": "fast", "volumeName": "v0"}},
         {"metadata": BOUND, "spec": {"storageClassName": "fast", "volumeName": "v1"}},
         {"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z"}, "spec": {"storageClassName": "fast"}},
+        {
+            "metadata": BOUND,
+            "spec": {"storageClassName": "fast", "volumeName": "v0", "accessModes": ["ReadWriteOncePod"]},
+        },
     ]
 
 

@@ -51,7 +51,12 @@ class Record:
     phase: CachePhase
     came: int
     """Its turn among the pods of its node."""
-    deadline: float | None = None
+    ended: float | None = None
+    """When its binding did, if that is all that is known."""
+
+    @property
+    def deadline(self) -> float | None:
+        return None if self.ended is None else self.ended + TTL
 
 
 class Follower:
@@ -196,7 +201,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache.finish_binding(uid, self.now)
         if phase is CachePhase.BOUND:
             self.records[uid].phase = phase
-            self.records[uid].deadline = self.now + TTL
+            self.records[uid].ended = self.now
 
     @rule(uid=uids)
     def forget(self, uid: str) -> None:
@@ -219,7 +224,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache.confirm(info, node)
         if record is not None and record.node == node:
             self.replace(record, info)
-            record.phase, record.deadline = phase, None
+            record.phase, record.ended = phase, None
         else:
             self.place(info, node, phase)
 
@@ -243,6 +248,14 @@ class CacheMachine(RuleBasedStateMachine):
         due = [uid for uid, r in self.records.items() if r.deadline is not None and r.deadline <= self.now]
         assert {pod.uid for pod in self.cache.expire(self.now)} == set(due)
         for uid in due:
+            del self.records[uid]
+
+    @rule(ago=st.sampled_from([0.0, 1.0, 10.0]))
+    def all_pods_are_listed(self, ago: float) -> None:
+        """And those that are bound are not among them, as far as the list could know."""
+        lost = [uid for uid, r in self.records.items() if r.ended is not None and r.ended < self.now - ago]
+        assert {pod.uid for pod in self.cache.unshown(self.now - ago)} == set(lost)
+        for uid in lost:
             del self.records[uid]
 
     @rule()

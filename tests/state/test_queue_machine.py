@@ -256,6 +256,13 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue.clear_nomination(uid)
         self.naive.unclaim(uid)
 
+    @rule(uid=uids)
+    def activate(self, uid: str) -> None:
+        self.queue.activate(uid, self.now)
+        known = self.naive.pods.get(uid)
+        if known is not None and known.place is Place.UNSCHEDULABLE:
+            self.naive.awake(known, self.now)
+
     # ---- both say the same
 
     @invariant()

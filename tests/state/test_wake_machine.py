@@ -1,8 +1,10 @@
-"""No pod sleeps that could be placed: the scheduler against one that retries all pods after each event.
+"""No pod sleeps that could be placed, or have others evicted: the scheduler against one that retries all pods after
+each event.
 
 The shipped rules decide for few pods on few nodes, both of many shapes. Nodes, pods and Services come, change and go;
-at times all that is due is decided, and bound at once. Whenever no question is owed and nothing is under way, each
-pod that is left to sleep is tried again on every node, by rules that know nothing of what was remembered.
+at times all that is due is decided, and bound at once; victims go a while later. Whenever no question is owed and
+nothing is under way, each pod that is left to sleep is tried again on every node, by rules that know nothing of what
+was remembered.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from tests.state.twins import SeededDice
 from tests.unit.core.scheduling import default_profile
 
 from ksp.core.changes import Bind, DeleteNode, DeletePod, SetNode, SetPod
+from ksp.core.cycle import EMPTINESS, ITSELF
+from ksp.core.preemption import Preempted, Preemption
 from ksp.core.queue import Place, QueuedPod
 from ksp.core.scheduler import Scheduler
 
@@ -34,13 +38,14 @@ node_names = st.sampled_from(NODE_NAMES)
 CAST = 5  # templates of one story: few, so that pods meet others that matter to them
 templates = st.integers(0, CAST - 1)
 node_shapes = st.integers(0, len(NODES) - 1)
+priorities = st.sampled_from([None, None, 5, 10, 20])
 seldom = st.sampled_from([True, False, False, False])
 
 
 @dataclass(frozen=True)
 class Shown:
     """A pod as the watch showed it last. `node` is "" while it has none; `claim` is the node it is nominated to; `app`
-    takes the place of its labels."""
+    takes the place of its labels, `priority` that of its own."""
 
     uid: str
     name: str
@@ -49,6 +54,7 @@ class Shown:
     terminating: bool = False
     claim: str = ""
     app: str = ""
+    priority: int | None = None
 
 
 class WakeMachine(RuleBasedStateMachine):
@@ -58,6 +64,9 @@ class WakeMachine(RuleBasedStateMachine):
         self.scheduler.queue.patience = FOREVER  # nothing but events may wake a pod
         nominated, unread = self.scheduler.queue.nominations.nodes, self.scheduler.unread.by["default-scheduler"]
         self.plain = PlainCycle(default_profile(), self.scheduler.state, nominated, SeededDice(), unread)
+        self.preemption = Preemption(
+            default_profile(), self.scheduler.present, self.scheduler.queue.nominations, SeededDice()
+        )
         self.now = 0.0
         self.serial = 0
         self.cast: list[int] = []
@@ -88,6 +97,8 @@ class WakeMachine(RuleBasedStateMachine):
         )  # fmt: skip
         if shown.app:
             told = replaced(told, metadata=replaced(told.metadata, labels={"app": shown.app}))
+        if shown.priority is not None:
+            told = replaced(told, spec=replaced(told.spec, priority=shown.priority))
         self.scheduler.on(SetPod(told), self.now)
 
     # ---- the cluster
@@ -100,21 +111,21 @@ class WakeMachine(RuleBasedStateMachine):
     def node_goes(self, name: str) -> None:
         self.scheduler.on(DeleteNode(name), self.now)
 
-    @rule(template=templates, many=st.integers(1, 3))
-    def pods_of_a_template_come(self, template: int, many: int) -> None:
+    @rule(template=templates, many=st.integers(1, 3), priority=priorities)
+    def pods_of_a_template_come(self, template: int, many: int, priority: int | None) -> None:
         free = [name for name in WAITING if name not in self.shown]
         for name in free[:many]:
             self.serial += 1
-            self.show(Shown(f"{name}.{self.serial}", name, template))
+            self.show(Shown(f"{name}.{self.serial}", name, template, priority=priority))
         self.all_that_is_due_is_decided(LONG)
 
-    @rule(name=running, template=templates, place=node_names)
-    def pod_runs(self, name: str, template: int, place: str) -> None:
+    @rule(name=running, template=templates, place=node_names, priority=priorities)
+    def pod_runs(self, name: str, template: int, place: str, priority: int | None = None) -> None:
         """A new one, or one that runs already is not what it was: its labels, terms, ports or requests are others."""
         known = self.shown.get(name)
         self.serial += known is None
         if known is None:
-            self.show(Shown(f"{name}.{self.serial}", name, template, place))
+            self.show(Shown(f"{name}.{self.serial}", name, template, place, priority=priority))
         elif self.namespace(template) == self.namespace(known.template):
             self.show(replace(known, template=template))
 
@@ -136,6 +147,18 @@ class WakeMachine(RuleBasedStateMachine):
         known = self.shown.pop(name, None)
         if known is not None:
             self.scheduler.on(DeletePod(known.uid), self.now)
+
+    @rule(all_of_them=st.booleans())
+    def victims_go(self, all_of_them: bool) -> None:
+        """Or the first of them does."""
+        victims = sorted(self.scheduler.evictions.victims)
+        for name in [name for name, known in self.shown.items() if known.uid in victims][: None if all_of_them else 1]:
+            self.pod_goes(name)
+
+    @rule()
+    def evictions_fail(self) -> None:
+        for queued in list(self.scheduler.queue):
+            self.scheduler.evictions_ended(queued.uid, self.now, done=False)
 
     @rule(change=st.sampled_from(EVERY_OBJECT))
     def object_comes_or_goes(self, change: tuple[str, str, int]) -> None:
@@ -206,6 +229,9 @@ class WakeMachine(RuleBasedStateMachine):
         for queued in kept:
             decision = self.plain.decide(queued.info)
             assert not decision.node, (queued.uid, queued.unschedulable_by, decision.node)
+            if decision.denied_by.isdisjoint({ITSELF, EMPTINESS}):
+                preempted = self.preemption.attempt(queued.info, decision.filtered, self.scheduler.evictions.victims)
+                assert not isinstance(preempted, Preempted), (queued.uid, queued.unschedulable_by, preempted)
 
     @invariant()
     def who_is_waited_for_is_awake(self) -> None:

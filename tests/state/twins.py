@@ -185,11 +185,21 @@ class Twins:
 
 
 def _effects(step: Step) -> object:
-    return step.pod.uid, step.attempt, [(type(e).__name__, e.pod.uid, _rest(e)) for e in step.effects]
+    return step.pod.uid, step.attempt, [(type(effect).__name__, _fields(effect)) for effect in step.effects]
 
 
-def _rest(effect: Any) -> object:
-    return {name: getattr(effect, name) for name in effect.__dataclass_fields__ if name != "pod"}
+def _fields(effect: Any) -> object:
+    return {name: _plain(getattr(effect, name)) for name in effect.__dataclass_fields__}
+
+
+def _plain(value: Any) -> object:
+    """Each scheduler has pods of its own."""
+    match value:
+        case PodInfo():
+            return value.uid
+        case tuple():
+            return tuple(map(_plain, value))
+    return value
 
 
 def waiting(scheduler: Scheduler) -> object:

@@ -8,8 +8,9 @@ that give the same, and one of them is enough to be judged:
 - Rules that read no sums over a node's pods answer the same throughout, as long as none of the pods in question counts
   in a view that they read. If such a rule refuses the node, no victims help.
 - For the other rules the parts of the node that they read must be equal, and so must, place by place, what the pods in
-  question count for in the sums that they read, and their priorities.
-- If one of the pods does count in a view, the node is a group of its own.
+  question count for in the sums that they read, and their priorities. The same holds for pods that are nominated to
+  the node, which the search puts there for a while.
+- If one of the pods does count in a view, or would, the node is a group of its own.
 
 Names and labels make no difference unless one of those other rules reads them. What is read comes from footprints, as
 far as the rules can refuse the pod at all; no rule has code of its own here.
@@ -17,88 +18,111 @@ far as the rules can refuse the pod at all; no rule has code of its own here.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from operator import attrgetter
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from typing import Final, NamedTuple
 
-import msgspec
-
-from ksp.check.schema import fields_of
-from ksp.check.types import Struct
-from ksp.compile.node_parts import ANYTHING, HOST_PORTS, NONZERO_REQUESTED, REQUESTED, SUMS, parts_of, parts_read
+from ksp.compile.node_parts import ANYTHING, SUMS, parts_read
+from ksp.core.filter import Check
 from ksp.core.fits import Fits
+from ksp.core.nominations import counting
+from ksp.core.shapes import Parts, Shape, counted_for, values_under
+from ksp.core.state import INDEXED_FIELDS
 from ksp.model.info import NodeInfo, PodInfo
 
 HOPELESS: Final = "no victims help"
 MOST: Final = 100_000  # distinct shapes that are remembered
 
 Signature = Hashable
-Parts = frozenset[str]  # and entries of maps: `podCount`, `allocatable`, `labels["disk"]`
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+Nominated = Mapping[str, Mapping[str, PodInfo]]  # by node, and uid
+_NOWHERE: Final[Nominated] = {}
+_NOBODY: Final[Mapping[str, PodInfo]] = {}
 
 
-def by_importance(pods: Iterable[PodInfo]) -> list[PodInfo]:
-    """In the order in which pods are spared: the highest priority first, then who runs longest; who has not started yet
-    comes last. Else as they came."""
-    return sorted(pods, key=_importance)
+# By node: its number, and who was nominated to it; its signature, and its shape.
+Signatures = MutableMapping[str, tuple[int, Mapping[str, PodInfo], Signature, Shape]]
 
 
-def _importance(pod: PodInfo) -> tuple[int, bool, str]:
-    start = pod.status.start_time
-    return -pod.priority, start is None, start or ""
+class Alone(NamedTuple):
+    """The signature of a node that is a group of its own: rules may see its pods come and go in views."""
+
+    node: str
 
 
 class Alike:
     """Groups nodes. Remembers between searches what is equal of nodes that did not change."""
 
     def __init__(self) -> None:
-        self._known: dict[Parts, dict[str, _Known]] = {}
+        self._shapes: dict[Parts, dict[str, Shape]] = {}
         self._numbers: dict[tuple[bytes, ...], int] = {}
+        self._nominated: dict[tuple[str, Parts], tuple[PodInfo, bytes]] = {}
         self._next = 0
 
     def groups(
         self,
-        fits: Fits,
+        reads: Reads,
         nodes: Iterable[NodeInfo],
         *,
-        apart: Collection[str] = (),
+        nominated: Nominated = _NOWHERE,
         covered: Callable[[PodInfo], Hashable] | None = None,
-    ) -> dict[Signature, list[NodeInfo]]:
+        signatures: Signatures | None = None,
+    ) -> dict[Signature, list[Shape]]:
         """The nodes by what matters when victims for the pod are looked for; those where none can be found under
-        HOPELESS. `apart` are names of nodes to be judged by themselves, such as those with nominated pods; `covered`
-        says what protects a pod from being a victim, such as its disruption budgets."""
-        found: dict[Signature, list[NodeInfo]] = {}
-        search = _Search(fits)
-        known = self._known_with(search.parts, len(fits.tables.state.nodes))
+        HOPELESS. `nominated` are all nominated pods, of which those that count are to be put on their node for a while;
+        where one comes or goes it has another map. `covered` says what protects a pod from being a victim, such as its
+        disruption budgets. `signatures` are those that were found before, by pods of the same priority, of which the
+        rules make the same (`Fits.kind`), and with the same `covered`."""
+        reads.follow()
+        signatures = {} if signatures is None else signatures
+        uid = reads.fits.pod.uid
+        found: dict[Signature, list[Shape]] = {}
         for node in nodes:
-            shape = known.get(node.name)
-            if shape is None or shape.generation != node.generation:
-                shape = known[node.name] = _Known(node, search.parts)
-            signature: Signature
-            victims = shape.below(fits.pod.priority)
-            if not victims:
-                signature = HOPELESS
-            elif node.name in apart or search.sees_any(victims):
-                signature = node.name
-            elif search.refuses(node):
-                signature = HOPELESS
-            else:
-                signature = self._number(shape, len(victims))
-                if covered is not None:
-                    signature = (signature, tuple(covered(pod) for pod in victims))
-            found.setdefault(signature, []).append(node)
+            there = nominated.get(node.name, _NOBODY)
+            known = signatures.get(node.name)
+            if known is None or known[0] != node.generation or known[1] is not there or uid in there:
+                shape = self._shape(node, reads)
+                known = node.generation, there, self._signature(shape, reads, there, covered), shape
+                if uid not in there:
+                    signatures[node.name] = known
+            found.setdefault(known[2], []).append(known[3])
         return found
 
-    def _known_with(self, parts: Parts, nodes: int) -> dict[str, _Known]:
-        known = self._known.setdefault(parts, {})
-        if len(known) > 2 * nodes:
-            known.clear()  # most of them are gone
-        return known
+    def _shape(self, node: NodeInfo, reads: Reads) -> Shape:
+        shapes = self._shapes.setdefault(reads.parts, {})
+        shape = shapes.get(node.name)
+        if shape is None or shape.generation != node.generation:
+            if len(shapes) > 2 * len(reads.fits.tables.state.nodes):
+                shapes.clear()  # most of them are gone
+            shape = shapes[node.name] = Shape(node, reads.parts)
+        return shape
 
-    def _number(self, shape: _Known, victims: int) -> int:
+    def _signature(
+        self, shape: Shape, reads: Reads, there: Mapping[str, PodInfo], covered: Callable[[PodInfo], Hashable] | None
+    ) -> Signature:
+        node, pod = shape.node, reads.fits.pod
+        victims = shape.below(pod.priority)
+        if not victims:
+            return HOPELESS
+        others = counting(there, pod) if there else ()
+        if reads.sees_any(victims) or (others and reads.would_see_any(others, node)):
+            return Alone(node.name)
+        if reads.refuses(node):
+            return HOPELESS
+        number = self._number(shape, len(victims))
+        if covered is None and not others:
+            return number
+        budgets = None if covered is None else tuple(covered(pod) for pod in victims)
+        return number, budgets, tuple(self._counted(pod, reads.parts) for pod in others)
+
+    def _counted(self, pod: PodInfo, parts: Parts) -> bytes:
+        """What a nominated pod counts for."""
+        known = self._nominated.get((pod.uid, parts))
+        if known is None or known[0] is not pod:
+            if len(self._nominated) >= MOST:
+                self._nominated.clear()
+            known = self._nominated[pod.uid, parts] = pod, counted_for(pod, parts)
+        return known[1]
+
+    def _number(self, shape: Shape, victims: int) -> int:
         """Equal for equal shapes; none is used twice."""
         number = shape.numbers.get(victims)
         if number is None:
@@ -110,25 +134,60 @@ class Alike:
         return number
 
 
-class _Search:
-    """What the rules read that can refuse the pod."""
+class Reads:
+    """What the rules read that can refuse the pod. `parts` are those of a node that matter to rules which read sums
+    over its pods, `checks` these rules."""
 
     def __init__(self, fits: Fits) -> None:
+        self.fits = fits
+        self._derive()
+
+    def follow(self) -> None:
+        """Bring it up to date: what a trial changed in views, and took back, makes other functions of the rules."""
+        self.fits.follow()
+        if self._generation != self.fits.tables.state.generation:
+            self._derive()
+
+    def _derive(self) -> None:
+        fits = self.fits
+        self._generation = fits.tables.state.generation
         asked = [rule for rule in fits.rules if rule.check is not None]
         reads = {rule.active.name: rule.active.footprint.node for rule in asked}
         of_pods = {name for name, paths in reads.items() if not parts_read(paths).isdisjoint(SUMS)}
         tables = [table for rule in fits.rules for table in rule.tables]
         self._constant = [rule.check for rule in asked if rule.active.name not in of_pods and rule.check is not None]
+        self._of_pods = [rule for rule in asked if rule.active.name in of_pods]
         self._hopeless = any(rule.outcome is not None for rule in fits.rules)
-        self.parts: Parts = frozenset().union(*(_values(path) for name in of_pods for path in reads[name]))
+        self.parts: Parts = frozenset().union(*(values_under(path) for name in of_pods for path in reads[name]))
+        self.checks: list[Check] = [(rule.active, rule.check) for rule in self._of_pods if rule.check is not None]
         self._apart = ANYTHING in self.parts or any(table.plan.reads_sums for table in tables)
+        self._of_rows = [table for table in tables if table.plan.relation == "pods"]
         self._tables = [table for table in tables if table.rows]
+        self._seen: dict[str, bool] = {}
 
     def sees_any(self, pods: Sequence[PodInfo]) -> bool:
         """A view can be another when these pods are gone, or be read as another."""
         if self._apart:
             return True
         return bool(self._tables) and any(table.contributes(pod.uid) for table in self._tables for pod in pods)
+
+    def would_see_any(self, pods: Sequence[PodInfo], node: NodeInfo) -> bool:
+        """A view can be another when these pods, which have no place, are on the node."""
+        if self._apart:
+            return True
+        for pod in pods:
+            if pod.uid not in self._seen:
+                self._seen[pod.uid] = self._would_see(pod, node)
+        return any(self._seen[pod.uid] for pod in pods)
+
+    def _would_see(self, pod: PodInfo, node: NodeInfo) -> bool:
+        if any(getattr(pod, field) for field in INDEXED_FIELDS):
+            return True  # its terms may match the pod
+        before, pod.node = pod.node, node
+        try:
+            return any(len(table.contribute(pod)) > 0 for table in self._of_rows)
+        finally:
+            pod.node = before
 
     def refuses(self, node: NodeInfo) -> bool:
         """The node is refused whichever of its pods are gone."""
@@ -137,73 +196,6 @@ class _Search:
                 return True
         return self._hopeless
 
-
-@dataclass(slots=True)
-class _Known:
-    """What counts of a node for rules that read these parts of nodes: `own` are the parts themselves, `pods` the node's
-    by importance, and `shapes` what these count for. `numbers` are those of its shapes by the number of last pods."""
-
-    node: NodeInfo
-    parts: Parts
-    generation: int = field(init=False)
-    pods: list[PodInfo] = field(init=False)
-    priorities: list[int] = field(init=False)
-    own: bytes = field(init=False)
-    shapes: list[bytes] = field(init=False)
-    numbers: dict[int, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        node = self.node
-        self.generation = node.generation
-        self.pods = by_importance(node.pods.values())
-        self.priorities = [-pod.priority for pod in self.pods]
-        self.own = _ENCODER.encode([_getter(part)(node) for part in sorted(self.parts)])
-        sums = parts_read(self.parts) & SUMS
-        with_ports = [uid for uid, pod in node.pods.items() if pod.host_ports] if HOST_PORTS in sums else []
-        self.shapes = [_ENCODER.encode(_counted(pod, sums, with_ports)) for pod in self.pods]
-        self.numbers = {}
-
-    def below(self, priority: int) -> list[PodInfo]:
-        """The pods of lower priority."""
-        return self.pods[bisect_right(self.priorities, -priority) :]
-
-    def last(self, victims: int) -> tuple[bytes, ...]:
-        """The shape of the node, with so many of its last pods in question."""
-        return (self.own, *self.shapes[len(self.shapes) - victims :])
-
-
-def _counted(pod: PodInfo, sums: Parts, with_ports: Sequence[str]) -> list[object]:
-    """What the pod counts for in the sums; of ports, where they stand among the others."""
-    return [
-        pod.priority,
-        pod.requests if REQUESTED in sums else None,
-        pod.nonzero_requests if NONZERO_REQUESTED in sums else None,
-        (with_ports.index(pod.uid), pod.host_ports) if pod.uid in with_ports else None,
-    ]
-
-
-def _values(path: str) -> Parts:
-    """What is read under a path of a footprint: one entry of a map, or the parts that it leads to."""
-    return frozenset({path}) if _entry_of(path) is not None else parts_of(path)
-
-
-def _entry_of(path: str) -> tuple[str, str] | None:
-    """The map and the key, if the path is that of one entry of a map that stands in the node itself."""
-    head, bracket, rest = path.partition('["')
-    return (head, rest[:-2]) if bracket and rest.endswith('"]') and "." not in head else None
-
-
-@cache
-def _getter(part: str) -> Callable[[NodeInfo], Any]:
-    """Gives a part of a node, or an entry of it: None if that is absent."""
-    entry = _entry_of(part)
-    if entry is not None:
-        head, key = entry
-        return lambda node: _getter(head)(node).get(key)
-    path: list[str] = []
-    owner = "Node"
-    for name in part.split("."):
-        found = fields_of(owner)[name]
-        path += found.path
-        owner = found.type.name if isinstance(found.type, Struct) else ""
-    return attrgetter(".".join(path))
+    def kind(self) -> Hashable:
+        """Equal for searches in which equal signatures, that are not Alone, give equal victims."""
+        return tuple(rule.kind() for rule in self._of_pods)

@@ -12,7 +12,7 @@ server says so. Its states, as in kube-scheduler's cache:
       |  +--------------------------------> ADDED         |
       |                 remove                |           |
       +---------------------------------------+           |
-      |                 remove, expire                    |
+      |             remove, expire, unshown               |
       +---------------------------------------------------+
 
 - ABSENT: not placed, as far as is known here. ASSUMED: decided, the binding is under way. BOUND: the API accepted
@@ -23,6 +23,8 @@ server says so. Its states, as in kube-scheduler's cache:
   confirmed meanwhile they change nothing. `remove` too may come twice.
 - BOUND expires only if a `ttl` is given. kube-scheduler 1.19 has 30 s, and over-commits nodes when a watch lags
   longer than that; later versions never expire, as is the default here.
+- BOUND ends, too, if a list of all pods that was asked for after the binding had ended does not confirm it: the API
+  server has lost it, as when it was restored from a backup.
 
 What assumptions there are: identity is the uid. Names are unique at any time, so a pod that comes under the name
 of another proves that the other is gone: it is removed first. A pod's node may not exist, or vanish and come back;
@@ -32,6 +34,7 @@ that changes what is visible (`ksp.core.state`), not the pod's state here.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
@@ -65,6 +68,7 @@ class CacheEvent(Enum):
     UPDATE = "update"
     REMOVE = "remove"
     EXPIRE = "expire"
+    UNSHOWN = "unshown"
 
 
 TRANSITIONS: Final[dict[tuple[CachePhase, CacheEvent], CachePhase]] = {
@@ -82,6 +86,7 @@ TRANSITIONS: Final[dict[tuple[CachePhase, CacheEvent], CachePhase]] = {
     (CachePhase.BOUND, CacheEvent.UPDATE): CachePhase.BOUND,
     (CachePhase.BOUND, CacheEvent.REMOVE): CachePhase.ABSENT,
     (CachePhase.BOUND, CacheEvent.EXPIRE): CachePhase.ABSENT,
+    (CachePhase.BOUND, CacheEvent.UNSHOWN): CachePhase.ABSENT,
     (CachePhase.ADDED, CacheEvent.FINISH_BINDING): CachePhase.ADDED,
     (CachePhase.ADDED, CacheEvent.FORGET): CachePhase.ADDED,
     (CachePhase.ADDED, CacheEvent.CONFIRM): CachePhase.ADDED,
@@ -114,8 +119,8 @@ class SchedulerCache:
         self._placed: dict[str, _Placed] = {}
         self._uid_of: dict[tuple[str, str], str] = {}
         self._assumed: dict[str, _Placed] = {}
-        # In the order in which bindings ended, so the first is due first.
-        self._deadlines: OrderedDict[str, float] = OrderedDict()
+        # When the bindings of BOUND pods ended, in that order.
+        self._ended: OrderedDict[str, float] = OrderedDict()
 
     # ---- questions
 
@@ -152,7 +157,8 @@ class SchedulerCache:
 
     def next_deadline(self) -> float | None:
         """When the next assumed pod expires; None if none will."""
-        return next(iter(self._deadlines.values()), None)
+        first = next(iter(self._ended.values()), None)
+        return None if first is None or self.ttl is None else first + self.ttl
 
     def __contains__(self, uid: object) -> bool:
         return uid in self._placed
@@ -172,8 +178,7 @@ class SchedulerCache:
         phase = self._next(uid, CacheEvent.FINISH_BINDING)
         if phase is CachePhase.BOUND:
             self._placed[uid].phase = phase
-            if self.ttl is not None:
-                self._deadlines[uid] = now + self.ttl
+            self._ended[uid] = now
 
     def forget(self, uid: str) -> PodInfo | None:
         """The binding failed: the pod if it no longer counts; None if that is not for this outcome to say."""
@@ -182,9 +187,20 @@ class SchedulerCache:
 
     def expire(self, now: float) -> list[PodInfo]:
         """Give up the pods whose confirmation is overdue: those whose deadline is `now` or earlier."""
-        due = list(takewhile(lambda uid: self._deadlines[uid] <= now, self._deadlines))
+        ttl = self.ttl
+        if ttl is None:
+            return []
+        return self._give_up(takewhile(lambda uid: self._ended[uid] + ttl <= now, self._ended), CacheEvent.EXPIRE)
+
+    def unshown(self, began: float) -> list[PodInfo]:
+        """Give up the pods whose binding had ended before that time, when a list of all pods was asked for: whatever it
+        has was told, and confirmed none of them."""
+        return self._give_up(takewhile(lambda uid: self._ended[uid] < began, self._ended), CacheEvent.UNSHOWN)
+
+    def _give_up(self, uids: Iterable[str], event: CacheEvent) -> list[PodInfo]:
+        due = list(uids)
         for uid in due:
-            self._next(uid, CacheEvent.EXPIRE)
+            self._next(uid, event)
         return [pod for uid in due if (pod := self._leave(uid)) is not None]
 
     # ---- what the watch says
@@ -196,7 +212,7 @@ class SchedulerCache:
         if placed is None or placed.node_name != node_name:
             self._enter(info, node_name, phase)
         else:
-            self._deadlines.pop(info.uid, None)
+            self._ended.pop(info.uid, None)
             self._assumed.pop(info.uid, None)
             self._replace(placed, info)
             placed.phase = phase
@@ -251,7 +267,7 @@ class SchedulerCache:
         placed = self._placed.pop(uid, None)
         if placed is None:
             return None
-        self._deadlines.pop(uid, None)
+        self._ended.pop(uid, None)
         self._assumed.pop(uid, None)
         del self._uid_of[placed.info.namespace, placed.info.name]
         return self.state.remove_pod(uid)

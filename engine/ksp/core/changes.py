@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ksp.model.info import PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
+from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,19 @@ Change = SetPod | DeletePod | SetNode | DeleteNode | SetObject | DeleteObject
 
 
 @dataclass(frozen=True, slots=True)
+class PodVolumes:
+    """What is to be done for a pod's claims before it can be bound: `static` are volumes that exist, each with the
+    claim that gets it, `dynamic` the claims for which a volume is to be made for the pod's node. All as the API has
+    them."""
+
+    static: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
+    dynamic: tuple[PersistentVolumeClaim, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.static or self.dynamic)
+
+
+@dataclass(frozen=True, slots=True)
 class Bind:
     """Bind the pod to the node; then tell `bind_succeeded` or `bind_failed`."""
 
@@ -72,12 +86,41 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
+class BindVolumes:
+    """Promise each volume to its claim, and ask for volumes on the node; then tell `volumes_written` or `bind_failed`.
+    The `Bind` follows once the watch shows that the claims are bound."""
+
+    pod: PodInfo
+    node: str
+    volumes: PodVolumes
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Delete the victims, in order, if they are still the pods that they were, so that the preemptor finds room on the
+    node; then tell `evictions_ended` of the preemptor."""
+
+    preemptor: PodInfo
+    node: str
+    victims: tuple[PodInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClearNomination:
+    """The pod has lost its claim on a node: its status names none any more."""
+
+    pod: PodInfo
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """Tell the pod's user why it has no node. `reason` is the condition's: Unschedulable or SchedulerError."""
+    """Tell the pod's user why it has no node. `reason` is the condition's: Unschedulable or SchedulerError.
+    `nominated_node` names the node that the pod waits for, "" takes the name away, None leaves it."""
 
     pod: PodInfo
     reason: str
     message: str
+    nominated_node: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +134,7 @@ class Warn:
     message: str
 
 
-Effect = Bind | Report | Warn
+Effect = Bind | BindVolumes | Evict | ClearNomination | Report | Warn
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 UNREAD_FIELD = "UnreadField"

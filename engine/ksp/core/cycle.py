@@ -9,15 +9,20 @@ from typing import Final
 import numpy as np
 
 from ksp.compile.runtime import Denial
+from ksp.core.claimed_nodes import ClaimedNodes
 from ksp.core.equivalence.classes import Classes, PodClass
 from ksp.core.equivalence.present import Present
 from ksp.core.equivalence.scores import Feasible, scored, sums
 from ksp.core.equivalence.verdicts import FEASIBLE, Judged, Verdicts, counted, fails, reasons_in
 from ksp.core.filter import Filter, Filtered, Nominated, Refused
 from ksp.core.fit_error import fit_error
+from ksp.core.nominations import Nominations
 from ksp.core.score import Scored
 from ksp.core.state import ClusterState
+from ksp.core.with_nominated import WithNominated
+from ksp.model.claims import LOST, claim_uses, is_made_for
 from ksp.model.info import NodeInfo, PodInfo
+from ksp.model.storage import PersistentVolumeClaim
 from ksp.policy.profile import Profile
 from ksp.policy.unread import NOTHING, Unread, UnreadBy
 from ksp.ports import Dice
@@ -76,7 +81,8 @@ class Cycle:
         self.present = present
         self.state = present.state
         self.nominated = nominated
-        self.filter = Filter(profile, present.state, present.tables, nominated)
+        self.with_nominated = WithNominated(Filter(profile, present.state, present.tables, nominated))
+        self._claimed = ClaimedNodes(present, nominated, self.with_nominated)
         self.classes = Classes(profile, present, most=equivalence_classes, columns=columns)
         self.dice = dice
         self.unread_by = unread_by
@@ -94,15 +100,27 @@ class Cycle:
         decision.unread = unread
         return decision
 
-    def denied_by(self, pod: PodInfo) -> frozenset[str] | None:
+    def denied_by(self, pod: PodInfo, nominations: Nominations | None = None) -> frozenset[str] | None:
         """The rules that keep the pod from all nodes now, none if some node is feasible; None if only an attempt can
-        tell: something is wrong with the pod, there is no node, a rule fails, or pods are nominated to nodes."""
+        tell: something is wrong with the pod, or a rule fails. With `nominations`, which hold the nominated pods, what
+        was said of nodes with these and still stands is not asked for again."""
         refused = self.unread_by is not None and self.unread_by.of(pod).refused
-        if pod.error or refused or self.nominated() or not self.state.nodes:
+        if pod.error or refused or any(claim_errors(pod, self.state)):
             return None
-        if any(claim_errors(pod, self.state)):
-            return None
-        return self.classes.denied_by(pod)
+        if not self.state.nodes:
+            return frozenset({EMPTINESS})
+        rules = self.classes.denied_by(pod)
+        if rules is None or rules:  # a node that is not feasible without nominated pods is not with them either
+            return rules
+        return self._claimed.denied_by(pod, self.classes.looked_up(pod), nominations)
+
+    def may_deny(self, pod: PodInfo) -> frozenset[str]:
+        """The rules that can deny the pod a node now, be it one that another rule denies before."""
+        return self.classes.looked_up(pod).verdicts.may_deny()
+
+    def refusal(self, pod: PodInfo, node: str) -> Refused | None:
+        """What is said of a node, nominated pods aside; None if it is feasible, or not there."""
+        return self.classes.looked_up(pod).verdicts.refusal(node)
 
     def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Scored:
         """How these nodes score for the pod, if they are the feasible ones."""
@@ -121,7 +139,7 @@ class Cycle:
         nodes = len(self.state.nodes)
         if not nodes:
             return Decision(message=NO_NODES, denied_by=frozenset({EMPTINESS}))
-        with_nominated = self.filter.with_nominated(pod)
+        with_nominated = self.with_nominated.verdicts(pod)
         self.present.follow()
         pods = self.classes.of(pod)
         verdicts = pods.verdicts
@@ -222,17 +240,28 @@ def failure_text(filtered: Filtered, pod: PodInfo) -> str:
 
 
 def claim_errors(pod: PodInfo, state: ClusterState) -> Iterator[str]:
-    """Claims of the pod that are not there, or are being deleted. kube-scheduler checks them before all else, whatever
-    the policy."""
+    """Claims of the pod that are not there, are lost or being deleted, or not made for it. kube-scheduler checks them
+    before all else, whatever the policy."""
     claims = state.objects["persistentVolumeClaims"].get(pod.namespace, {})
-    for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim is None:
-            continue
-        name = volume.persistent_volume_claim.claim_name
-        if name not in claims:
+    for name, ephemeral in claim_uses(pod.metadata, pod.spec):
+        claim: PersistentVolumeClaim | None = claims.get(name)
+        if claim is not None:
+            yield from _faults(claim, pod, ephemeral=ephemeral)
+        elif ephemeral:
+            yield f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+        else:
             yield f'persistentvolumeclaim "{name}" not found'
-        elif claims[name].metadata.deletion_timestamp is not None:
-            yield f'persistentvolumeclaim "{name}" is being deleted'
+
+
+def _faults(claim: PersistentVolumeClaim, pod: PodInfo, *, ephemeral: bool) -> Iterator[str]:
+    name, namespace = claim.metadata.name, claim.metadata.namespace
+    if claim.status.phase == LOST:
+        volume = claim.spec.volume_name
+        yield f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
+    if claim.metadata.deletion_timestamp is not None:
+        yield f'persistentvolumeclaim "{name}" is being deleted'
+    if ephemeral and not is_made_for(claim, pod.metadata):
+        yield f"PVC {namespace}/{name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
 
 
 def nodes_to_find(nodes: int, percentage: int) -> int:

@@ -12,11 +12,11 @@ the question itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ksp.compile.table import Table
-from ksp.compile.tables import Tables
+from ksp.compile.tables import Tables, encoded
 from ksp.core.filter import Check, Refused, judge
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.policy.profile import ActivePredicate, Profile
@@ -24,7 +24,7 @@ from ksp.policy.profile import ActivePredicate, Profile
 
 class Fits:
     """A pod's predicates, in a state in which nothing changes but pods that come to nodes and leave them: good for one
-    attempt. `rules` are those of the profile, in order."""
+    attempt. `rules` are those of the profile, in order; `checks` are what those say of a node that can refuse one."""
 
     def __init__(self, profile: Profile, tables: Tables, pod: PodInfo) -> None:
         self.tables = tables
@@ -33,14 +33,23 @@ class Fits:
         self._terms = tables.terms_generation
         self._generation = tables.state.generation
         self._following: list[BoundRule] = []
-        self._checks: list[Check] = []
+        self.checks: list[Check] = []
         self._before: Refused | None = None
         self._arrange()
 
     def __call__(self, node: NodeInfo) -> Refused | None:
         """The first rule that refuses the node as it is now, be it in a `prefilter`."""
         self.follow()
-        return self._before or judge(self._checks, node)
+        return self._before or judge(self.checks, node)
+
+    def judged(self, node: NodeInfo) -> Refused | None:
+        """As if no `prefilter` said anything."""
+        self.follow()
+        return judge(self.checks, node)
+
+    def kind(self) -> Hashable:
+        """Equal where the rules say the same of equal nodes with equal sums."""
+        return tuple(rule.kind() for rule in self.rules)
 
     def follow(self) -> None:
         """Bring the rules up to date."""
@@ -60,7 +69,7 @@ class Fits:
     def _arrange(self) -> None:
         """Only rules that can refuse a node are asked, only those that read views can change."""
         self._following = [rule for rule in self.rules if rule.tables]
-        self._checks = [(rule.active, rule.check) for rule in self.rules if rule.check is not None]
+        self.checks = [(rule.active, rule.check) for rule in self.rules if rule.check is not None]
         refusing = next((rule for rule in self.rules if rule.outcome is not None), None)
         self._before = None if refusing is None else refusing.refusal()
 
@@ -82,6 +91,17 @@ class BoundRule:
         """What is said of all nodes."""
         assert self.outcome is not None
         return Refused(self.active.name, self.active.plugin, self.outcome)
+
+    def kind(self) -> Hashable:
+        """Equal where the rule is the same: it makes the same of the pod, of views, and of other objects."""
+        tables = tuple((table, version) for table, version in zip(self.tables, self._versions, strict=True))
+        state = self._cluster.state
+        return (
+            self.active.name,
+            encoded(self._key),
+            tables,
+            tuple(map(state.generation_of, self.active.footprint.objects)),
+        )
 
     def prepare(self) -> bool:
         """Other affinity terms may match the pod than before; whether the rule is another now."""

@@ -13,9 +13,11 @@ from ksp.model.info import PodInfo
 
 
 class Nominations:
-    """Pods by the node that they are nominated to. All operations are O(1), save listing a node's pods."""
+    """Pods by the node that they are nominated to. Operations cost what one node has of them. `changes`
+    counts those that made a difference."""
 
     def __init__(self) -> None:
+        self.changes = 0
         self._node_of: dict[str, str] = {}
         self._pods_on: dict[str, dict[str, PodInfo]] = {}
 
@@ -23,8 +25,9 @@ class Nominations:
         """Nominate the pod to that node, and to no other. On the same node it keeps its place."""
         if self._node_of.get(pod.uid, node_name) != node_name:
             self.remove(pod.uid)
+        self.changes += 1
         self._node_of[pod.uid] = node_name
-        self._pods_on.setdefault(node_name, {})[pod.uid] = pod
+        self._pods_on[node_name] = {**self._pods_on.get(node_name, {}), pod.uid: pod}
 
     def put_if_claimed(self, pod: PodInfo) -> None:
         """Nominate the pod to the node that its status names, unless it has a nomination."""
@@ -45,9 +48,11 @@ class Nominations:
         node_name = self._node_of.pop(uid, None)
         if node_name is None:
             return
-        pods = self._pods_on[node_name]
-        del pods[uid]
-        if not pods:
+        self.changes += 1
+        pods = {other: pod for other, pod in self._pods_on[node_name].items() if other != uid}
+        if pods:
+            self._pods_on[node_name] = pods
+        else:
             del self._pods_on[node_name]
 
     def on(self, node_name: str) -> list[PodInfo]:
@@ -62,8 +67,14 @@ class Nominations:
         return self._node_of.keys()
 
     def nodes(self) -> Mapping[str, Mapping[str, PodInfo]]:
-        """The nodes with nominated pods; nothing else has an entry."""
+        """The nodes with nominated pods; nothing else has an entry. Where other pods come to be nominated to a node, or
+        a pod is another, it has another map: by that it can be told that nothing changed."""
         return self._pods_on
+
+
+def counting(there: Mapping[str, PodInfo], pod: PodInfo) -> tuple[PodInfo, ...]:
+    """Those of the pods nominated to a node that a pod has to leave room for."""
+    return tuple([other for other in there.values() if other.priority >= pod.priority and other.uid != pod.uid])
 
 
 def _claim(pod: PodInfo) -> str:

@@ -2,7 +2,8 @@
 
 A rule is a function of what its footprint names. So two pods of one profile that are equal in all that its predicates
 read of a pod get the same verdicts at any time, on any node. What the machinery reads beside that is their namespace
-and volumes (their claims must be there) and their priority (nominated pods of the same or a higher one count).
+and claims (which must be there), their priority (nominated pods of the same or a higher one count, lower ones may be
+evicted) and whether they may preempt.
 
 Pods of one template are of one kind unless rules read what differs: their names, or labels that are their own, as pods
 of a StatefulSet or of an indexed Job have. Of volumes the names differ, since each pod gets one with a token of its
@@ -29,7 +30,7 @@ _DERIVED: Final = dict.fromkeys(  # from the spec: decoded selectors are no data
     ("requiredAffinity", "preferredAffinity", "requiredAntiAffinity", "preferredAntiAffinity", "affinityError"),
     "spec.affinity",
 )
-_MACHINERY: Final = ("namespace", "spec.volumes", "spec.priority")
+_MACHINERY: Final = ("namespace", "claimNames", "spec.priority", "spec.preemptionPolicy")
 VOLUMES: Final = "spec.volumes"
 WHOLE: Final = "*"
 
@@ -55,8 +56,10 @@ def _values(profile: Profile) -> Values | None:
         return None
     named = any(_reads_names_of_volumes(active.footprint) for active in profile.predicates)
     heads = {_DERIVED.get(head, head) for head in map(_head, paths)}
-    fields = attrgetter(*sorted(_attributes(head) for head in (heads if named else heads - {VOLUMES})))
-    return fields if named else lambda pod: (fields(pod), _without_names(pod.spec.volumes))
+    if named or VOLUMES not in heads:
+        return attrgetter(*sorted(map(_attributes, heads)))
+    fields = attrgetter(*sorted(_attributes(head) for head in heads - {VOLUMES}))
+    return lambda pod: (fields(pod), _without_names(pod.spec.volumes))
 
 
 def _reads_names_of_volumes(footprint: Footprint) -> bool:

@@ -15,10 +15,11 @@ Each pod that waits for a node is in one place:
                                   fail
 
 `delete` leads from everywhere to ABSENT. `expire` is the end of a backoff. `wake` is a move request that may help
-the pod, or the end of its patience; it leads to BACKOFF while the pod has to back off, else to ACTIVE. `change` is an
-update of more than the pod's status and versions; any other update leaves it where it is. (In kube-scheduler 1.19 any
-update ends a backoff, its own note of the failed attempt among them.) A pod that was changed in flight goes to ACTIVE
-when it comes back, since what failed is not what it is now.
+the pod, the end of its patience, or that it is activated, since it has lost the node that it waited for; it leads to
+BACKOFF while the pod has to back off, else to ACTIVE. `change` is an update of more than the pod's status and versions;
+any other update leaves it where it is. (In kube-scheduler 1.19 any update ends a backoff, its own note of the failed
+attempt among them.) A pod that was changed in flight goes to ACTIVE when it comes back, since what failed is not what
+it is now.
 
 - ACTIVE: the highest priority first, then the earliest `added`, then in the order in which they entered.
 - BACKOFF: 1, 2, 4, 8, 10, 10 ... seconds after `added`, by the number of attempts; an attempt counts when it is
@@ -73,6 +74,7 @@ _CAUSES: Final = {
     QueueEvent.RETRY: "ScheduleAttemptFailure", QueueEvent.UPDATE: "PodUpdate",
 }  # fmt: skip
 OUT_OF_PATIENCE: Final = "UnschedulableTimeout"
+ACTIVATED: Final = "ForceActivate"
 _QUEUES: Final = frozenset({Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE})
 
 
@@ -81,7 +83,8 @@ class QueuedPod:
     """A pod that waits for a node, and what is known of its attempts. Only the queue changes it.
 
     `added` is when it came or last came back, `first_added` when it came: seconds of the caller's clock.
-    `unschedulable_by` are the names of the rules that denied it last. `cycle` is the one in which it was popped last.
+    `unschedulable_by` are the names of the rules that denied it last. `cycle` is the one in which it was popped last,
+    at `began`.
     """
 
     info: PodInfo
@@ -91,6 +94,7 @@ class QueuedPod:
     unschedulable_by: frozenset[str] = frozenset()
     place: Place = Place.ABSENT
     cycle: int = 0
+    began: float = 0.0
     changed_in_flight: bool = field(default=False, repr=False)
 
     @property
@@ -111,7 +115,7 @@ class SchedulingQueue:
         self.patience = patience
         self.nominations = Nominations()
         self.incoming: Counter[tuple[str, str]] = Counter()
-        self.sleepers: Sleepers[QueuedPod] = Sleepers(self._backoff_end)
+        self.sleepers: Sleepers[QueuedPod] = Sleepers(self._backoff_end, self.nominations.node_of)
         self._pods: dict[str, QueuedPod] = {}
         self._uid_of: dict[tuple[str, str], str] = {}
         self._gated: dict[str, PodInfo] = {}
@@ -196,6 +200,7 @@ class SchedulingQueue:
         self._cycle += 1
         queued.cycle = self._cycle
         queued.attempts += 1
+        queued.began = now
         self._move(queued, QueueEvent.POP, Place.IN_FLIGHT)
         return queued
 
@@ -280,15 +285,29 @@ class SchedulingQueue:
             self._wake(queued, now, UNKNOWN_CAUSE)
         return len(asleep)
 
+    def activate(self, uid: str, now: float) -> None:
+        """Try the pod again, once it has backed off, whatever keeps it from all nodes. One that does not sleep has its
+        turn already."""
+        queued = self._pods.get(uid)
+        if queued is not None and queued.place is Place.UNSCHEDULABLE:
+            self._wake(queued, now, ACTIVATED)
+
     # ---- nominated pods
 
     def nominate(self, info: PodInfo, node_name: str) -> None:
         """Others are being evicted from the node for the pod's sake."""
         self.nominations.put(info, node_name)
+        self._nomination_changed(info.uid)
 
     def clear_nomination(self, uid: str) -> None:
         """The pod claims no node any more, for instance because it is assumed on one."""
         self.nominations.remove(uid)
+        self._nomination_changed(uid)
+
+    def _nomination_changed(self, uid: str) -> None:
+        queued = self._pods.get(uid)
+        if queued is not None and queued.place is Place.UNSCHEDULABLE:
+            self.sleepers.changed(queued)
 
     def nominated_on(self, node_name: str) -> list[PodInfo]:
         """The pods nominated to a node, in the order in which they were."""
@@ -322,8 +341,8 @@ class SchedulingQueue:
         queued.added = now
         queued.unschedulable_by = unschedulable_by
         queued.changed_in_flight = False
-        self._move(queued, event, place)
         self.nominations.put_if_claimed(queued.info)
+        self._move(queued, event, place)
         return place
 
     @staticmethod

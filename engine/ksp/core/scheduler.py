@@ -2,10 +2,14 @@
 
     on(change, now)            the cluster changed
     step(now) -> Step | None   the next pod is decided; None if none is due
-    bind_succeeded / bind_failed(uid, now)
+    effects()                  what is to be done beside: ask after each of the others
+    bind_succeeded / bind_failed / volumes_written(uid, now), evictions_ended(uid, now, done=...)
+    wrote(chosen, stored, now) a volume or a claim was written
     next_deadline(now)         when a pod becomes due by itself
 
-A pod that gets a node is assumed to be there at once, so that the next decision counts it, while the driver binds it.
+A pod that gets a node is assumed to be there at once, so that the next decision counts it, while the driver binds it
+and, before, its volumes (`ksp.core.bindings`). For a pod that fits nowhere others may have to go: their eviction is
+asked for, and the pod is nominated to the node and waits until they are gone (`ksp.core.preemption`).
 Names are unique at any time: a pod that comes under the name of another proves that the other is gone. To be told the
 same again, be it under another version, changes nothing. It does no I/O, has no clock and no dice of its own: a
 recording of what went in gives the same decisions again."""
@@ -15,60 +19,53 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ksp.core.bindings import Bindings
 from ksp.core.cache import SchedulerCache
 from ksp.core.changes import (
     SCHEDULER_ERROR,
     UNSCHEDULABLE,
     Bind,
+    BindVolumes,
     Change,
-    DeleteNode,
-    DeleteObject,
-    DeletePod,
+    ClearNomination,
     Effect,
+    Evict,
+    PodVolumes,
     Report,
-    SetNode,
-    SetObject,
-    SetPod,
 )
-from ksp.core.cycle import MOST_CLASSES, Cycle, Decision
+from ksp.core.cycle import EMPTINESS, ITSELF, MOST_CLASSES, Cycle, Decision
 from ksp.core.equivalence.present import Present
+from ksp.core.event_handlers import EventHandlers
+from ksp.core.evictions import Evictions
+from ksp.core.outcomes import Outcomes
 from ksp.core.pod_kinds import PodKinds
-from ksp.core.queue import Place, QueuedPod, SchedulingQueue
+from ksp.core.preemption import NotEligible, Preempted, Preemption
+from ksp.core.prospects import Prospects
+from ksp.core.queue import QueuedPod, SchedulingQueue
 from ksp.core.state import ClusterState
 from ksp.core.unread_pods import UnreadPods
-from ksp.core.wake import (
-    NODE_ADD,
-    NODE_GONE,
-    NODE_GONE_WITH_PODS,
-    ROOM,
-    Wake,
-    cause_of,
-    differs,
-    node_events,
-    object_differs,
-    object_event,
-    pod_came,
-    pod_events,
-    pod_gone,
-)
+from ksp.core.volume_binder import VolumeBinder, VolumeError
+from ksp.core.wake import Wake
 from ksp.model.info import PodInfo
-from ksp.model.pod import Pod
+from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
 from ksp.policy.profile import Profile
 from ksp.policy.unread import NOTHING, UnreadFields
 from ksp.ports import Dice
 
-FINISHED = frozenset({"Succeeded", "Failed"})
+NO_VOLUMES = PodVolumes()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attempt: the pod, what was decided, and what is to be done now: a Bind or Report of the pod first, then
-    warnings, if any."""
+    """One attempt: the pod, what was decided, and what is to be done now: a Bind, BindVolumes or Report of the pod
+    first, then what its preemption leads to, then warnings, if any. `preempted` says for which node others have to go.
+    """
 
     pod: PodInfo
     attempt: int
     decision: Decision
     effects: tuple[Effect, ...]
+    preempted: Preempted | None = None
 
 
 class Scheduler:
@@ -89,6 +86,9 @@ class Scheduler:
         self.queue = SchedulingQueue() if queue is None else queue
         self.present = Present.of(self.state)
         self.tables = self.present.tables
+        self.volumes = VolumeBinder(self.state)
+        self.bindings = Bindings(self.cache, self.volumes)
+        self.evictions = Evictions()
         self.wake = Wake(profiles)
         self.unread = UnreadPods(profiles, unread_fields)
         self.cycles = {
@@ -98,12 +98,16 @@ class Scheduler:
             )
             for profile in profiles
         }  # fmt: skip
+        self.preemptions = {
+            profile.scheduler_name: Preemption(profile, self.present, self.queue.nominations, dice)
+            for profile in profiles
+        }
+        self.outcomes = Outcomes(self.cache, self.queue, self.bindings, self.evictions, self.wake)
+        self.handlers = EventHandlers(self.state, self.outcomes, self.unread, self.cycles)
+        self.prospects = Prospects(self.state, self.cycles, self.preemptions, self.queue.nominations, self.evictions)
         if equivalence_classes:
-            self.queue.sleepers.denied_by = self._denied_by
+            self.queue.sleepers.denied_by = self.prospects.denied_by
             self.queue.sleepers.kind_of = PodKinds(profiles).of
-
-    def _denied_by(self, pod: PodInfo) -> frozenset[str] | None:
-        return self.cycles[pod.scheduler_name].denied_by(pod)
 
     # ---- sizes
 
@@ -121,165 +125,125 @@ class Scheduler:
 
     # ---- decisions
 
+    def effects(self) -> tuple[Effect, ...]:
+        """What is to be done, each once, because of changes, outcomes and time: not for an attempt, whose effects are
+        in its Step."""
+        made = tuple(self.outcomes.effects)
+        self.outcomes.effects.clear()
+        return made
+
     def step(self, now: float) -> Step | None:
         """Decide for the next pod that is due."""
-        self._expire(now)
+        self.outcomes.expire(now)
         queued = self.queue.pop(now)
         if queued is None:
             return None
-        pod, claim = queued.info, self.queue.nominations.node_of(queued.uid)
-        decision = self.cycles[pod.scheduler_name].decide(pod)
+        decision = self.cycles[queued.info.scheduler_name].decide(queued.info)
         if decision.unread is not NOTHING:
-            self.unread.decided(pod, decision.unread)
-        if decision.node:
-            self.cache.assume(pod, decision.node)
+            self.unread.decided(queued.info, decision.unread)
+        preempted = None
+        if decision.node and (volumes := self._volumes(queued.info, decision)) is not None:
+            effects: tuple[Effect, ...] = (self._place(queued.info, decision.node, volumes, now),)
+        elif decision.failed:
+            self.queue.retry(queued, now)
+            effects = (Report(queued.info, SCHEDULER_ERROR, decision.message),)
+        else:
+            preempted, effects = self._unfit(queued, decision, now)
+        return Step(queued.info, queued.attempts, decision, (*effects, *self.unread.said()), preempted)
+
+    def _volumes(self, pod: PodInfo, decision: Decision) -> PodVolumes | None:
+        """What has to be done for the pod's claims on its node. None, and the decision is an error, if that cannot be
+        done: the rule for volumes would have to have denied the node."""
+        timeout = self.cycles[pod.scheduler_name].profile.bind_timeout
+        if timeout is None or not pod.claim_names:
+            return NO_VOLUMES
+        try:
+            return self.volumes.find(pod, self.state.nodes[decision.node])
+        except VolumeError as error:
+            decision.node, decision.failed, decision.message = "", True, str(error)
+            return None
+
+    def _place(self, pod: PodInfo, node: str, volumes: PodVolumes, now: float) -> Bind | BindVolumes:
+        claim = self.queue.nominations.node_of(pod.uid)
+        timeout = self.cycles[pod.scheduler_name].profile.bind_timeout
+        effect = self.bindings.begin(pod, node, volumes, timeout or 0.0)
+        self.evictions.give_up(pod.uid)
+        self.queue.clear_nomination(pod.uid)
+        self.outcomes.release(pod.uid, claim, now)
+        return effect
+
+    def _unfit(self, queued: QueuedPod, decision: Decision, now: float) -> tuple[Preempted | None, tuple[Effect, ...]]:
+        """No node fits the pod. Others go for its sake, if that helps; else it claims no node any more, unless it waits
+        for pods that are on their way out."""
+        pod, outcome = queued.info, self._preempt(queued.info, decision)
+        if outcome is None:
+            claim = self.queue.nominations.node_of(pod.uid)
+            self._sleep(queued, decision, now)
             self.queue.clear_nomination(pod.uid)
-            self._release(pod.uid, claim, now)
-            effect: Effect = Bind(pod, decision.node)
-        else:
-            effect = self._refused(queued, decision, now)
-        return Step(pod, queued.attempts, decision, (effect, *self.unread.said()))
+            self.outcomes.release(pod.uid, claim, now)
+            return None, (Report(pod, UNSCHEDULABLE, decision.message, nominated_node=""),)
+        if isinstance(outcome, NotEligible):
+            self._sleep(queued, decision, now)
+            return None, (Report(pod, UNSCHEDULABLE, decision.message),)
+        self.evictions.begin(pod.uid, (victim.uid for victim in outcome.victims))
+        for other in outcome.cleared:
+            self.queue.clear_nomination(other.uid)
+            self.queue.activate(other.uid, now)  # it has to find another node
+        self.queue.nominate(pod, outcome.node)
+        self._sleep(queued, decision, now)
+        report = Report(pod, UNSCHEDULABLE, decision.message, nominated_node=outcome.node)
+        effects: tuple[Effect, ...] = (report, *map(ClearNomination, outcome.cleared))
+        if not outcome.victims:  # nothing will happen that could wake the pod
+            self.queue.activate(pod.uid, now)
+            return outcome, effects
+        return outcome, (*effects, Evict(pod, outcome.node, outcome.victims))
 
-    def _expire(self, now: float) -> None:
-        """Pods that were bound long ago, and that the watch never showed, give their place back and are tried again."""
-        for pod in self.cache.expire(now):
-            queued = self.queue.get(pod.uid)
-            if queued is not None:
-                self.queue.retry(queued, now)
-            self._move(pod_gone(pod), now)
+    def _sleep(self, queued: QueuedPod, decision: Decision, now: float) -> None:
+        self.queue.fail(queued, now, self.prospects.sleeps_by(queued.info, decision.denied_by))
 
-    def _refused(self, queued: QueuedPod, decision: Decision, now: float) -> Report:
-        if decision.failed:
-            self.queue.retry(queued, now)
-        else:
-            self.queue.fail(queued, now, decision.denied_by)
-        return Report(queued.info, SCHEDULER_ERROR if decision.failed else UNSCHEDULABLE, decision.message)
-
-    def bind_succeeded(self, uid: str, now: float) -> None:
-        """The pod is bound; the watch will show it."""
-        self.cache.finish_binding(uid, now)
-
-    def bind_failed(self, uid: str, now: float) -> None:
-        """The pod is not bound: it leaves the node, and is tried again after its backoff. If it went away and came back
-        meanwhile, it waits for another attempt already."""
-        forgotten = self.cache.forget(uid)
-        if forgotten is not None:
-            self._move(pod_gone(forgotten), now)
-        queued = self.queue.get(uid)
-        if queued is not None and queued.place is Place.IN_FLIGHT:
-            self.queue.retry(queued, now)
+    def _preempt(self, pod: PodInfo, decision: Decision) -> Preempted | NotEligible | None:
+        if not decision.denied_by.isdisjoint({ITSELF, EMPTINESS}):
+            return None
+        preemption = self.preemptions[pod.scheduler_name]
+        return preemption.attempt(pod, decision.filtered, self.evictions.victims)
 
     def next_deadline(self, now: float) -> float | None:
-        """When a pod that waits becomes due, or an assumption expires; None if nothing waits for time."""
-        deadlines = [d for d in (self.queue.next_deadline(now), self.cache.next_deadline()) if d is not None]
-        return min(deadlines, default=None)
+        """When a pod that waits becomes due, or an assumption expires, or waiting for volumes ends; None if nothing
+        waits for time."""
+        if self.outcomes.effects:
+            return now
+        due = (self.queue.next_deadline(now), self.cache.next_deadline(), self.bindings.next_deadline())
+        return min((d for d in due if d is not None), default=None)
 
-    # ---- changes
+    # ---- what comes from outside
 
     def on(self, change: Change, now: float) -> None:
         """Take a change in."""
-        match change:
-            case SetPod(pod=pod):
-                self._set_pod(pod, now)
-            case DeletePod(uid=uid):
-                self._delete_pod(uid, now)
-            case SetNode(node=node):
-                known = self.state.nodes.get(node.metadata.name)
-                events = frozenset({NODE_ADD}) if known is None else node_events(known, node)
-                if events:
-                    self.state.set_node(node)
-                    self._move(events, now)
-            case DeleteNode(name=name):
-                self._delete_node(name, now)
-            case SetObject(kind=kind, namespace=namespace, name=name, value=value):
-                was = self._object(kind, namespace, name)
-                if was is None or object_differs(was, value):
-                    self.state.set_object(kind, namespace, name, value)
-                    self._move(frozenset({object_event(kind, "Add" if was is None else "Update")}), now)
-            case DeleteObject(kind=kind, namespace=namespace, name=name):
-                if self._object(kind, namespace, name) is not None:
-                    self.state.remove_object(kind, namespace, name)
-                    self._move(frozenset({object_event(kind, "Delete")}), now)
+        self.handlers.on(change, now)
 
-    def _delete_node(self, name: str, now: float) -> None:
-        """A node goes, and with it its pods are out of sight."""
-        if name in self.state.nodes:
-            events = NODE_GONE_WITH_PODS if self.state.nodes[name].pods else NODE_GONE
-            self.state.remove_node(name)
-            self._move(events, now)
+    def bind_succeeded(self, uid: str, now: float) -> None:
+        """The pod is bound; the watch will show it."""
+        self.outcomes.bind_succeeded(uid, now)
 
-    def _object(self, kind: str, namespace: str, name: str) -> object | None:
-        objects = self.state.objects[kind]
-        return (objects.get(namespace, {}) if namespace else objects).get(name)
+    def bind_failed(self, uid: str, now: float) -> None:
+        """The pod is not bound: it leaves the node, and is tried again after its backoff."""
+        self.outcomes.bind_failed(uid, now)
 
-    def _move(self, events: frozenset[str], now: float) -> None:
-        if events:
-            self.queue.move(lambda rules: self.wake.may_help(rules, events), now, cause_of(events))
+    def wrote(
+        self, chosen: PersistentVolume | PersistentVolumeClaim, stored: PersistentVolume | PersistentVolumeClaim,
+        now: float,
+    ) -> None:  # fmt: skip
+        """The API has `stored`, which was `chosen` for a pod, perhaps before a watch shows it."""
+        self.handlers.wrote(chosen, stored, now)
 
-    def _set_pod(self, pod: Pod, now: float) -> None:
-        info = PodInfo.of(pod, self.cache.get(pod.metadata.uid))
-        for gone in (self.cache.namesake(info), self.queue.namesake(info)):
-            if gone is not None:
-                self._delete_pod(gone, now)
-        claim = self.queue.nominations.node_of(info.uid)
-        if pod.status.phase in FINISHED:
-            self._delete_pod(info.uid, now)
-        elif pod.spec.node_name:
-            self._set_assigned(info, pod.spec.node_name, now)
-        else:
-            self._set_pending(info, now)
-        self._release(info.uid, claim, now)
+    def volumes_written(self, uid: str, now: float) -> None:
+        """The API was asked to bind the pod's claims; once the watch shows that they are bound, there is a Bind."""
+        self.outcomes.volumes_written(uid, now)
 
-    def _set_assigned(self, info: PodInfo, node: str, now: float) -> None:
-        self.queue.delete(info.uid)
-        self.queue.clear_nomination(info.uid)
-        events = self._assigned_events(info, node)
-        if events:
-            self.cache.confirm(info, node)
-            self.unread.runs(info)
-            self._move(events, now)
+    def evictions_ended(self, uid: str, now: float, *, done: bool) -> None:
+        """The pods that had to go for that pod's sake are deleted; or, if not `done`, some are not."""
+        self.outcomes.evictions_ended(uid, now, done=done)
 
-    def _assigned_events(self, info: PodInfo, node: str) -> frozenset[str]:
-        """What it is to others that a pod is shown on a node: new there, changed, or gone from where it was."""
-        known, before = self.cache.get(info.uid), self.cache.node_name_of(info.uid)
-        if known is None:
-            return pod_came(info)
-        if before != node:
-            return pod_came(info) | pod_gone(known)
-        changed = pod_events(known, info)
-        return changed | pod_came(info) if self.cache.is_assumed(info.uid) else changed
-
-    def _set_pending(self, info: PodInfo, now: float) -> None:
-        """A pod without a node: it waits, if it is ours, ungated and not on its way out."""
-        placed = self.cache.get(info.uid)
-        events = pod_events(placed, info) if placed is not None else frozenset()
-        if events:
-            self.cache.update(info)
-            self._move(events, now)
-        if info.scheduler_name not in self.cycles or info.terminating:
-            self.queue.delete(info.uid)
-            return
-        if info.spec.scheduling_gates:
-            self.queue.gate(info)
-            return
-        queued = self.queue.get(info.uid)
-        if queued is not None:
-            self.queue.update(info, changed=differs(queued.info, info))
-            if info.uid in self.cache:
-                self.queue.clear_nomination(info.uid)  # it has its place; a status of before claims no other
-        elif info.uid not in self.cache:
-            self.queue.add(info, now)
-
-    def _delete_pod(self, uid: str, now: float) -> None:
-        claim = self.queue.nominations.node_of(uid)
-        self.queue.delete(uid)
-        self.unread.forget(uid)
-        gone = self.cache.remove(uid)
-        if gone is not None:
-            self._move(pod_gone(gone), now)
-        self._release(uid, claim, now)
-
-    def _release(self, uid: str, claim: str | None, now: float) -> None:
-        """If the pod was nominated to a node, and is not any more nor has its place there, others may take it."""
-        if claim is not None and claim not in (self.queue.nominations.node_of(uid), self.cache.node_name_of(uid)):
-            self._move(ROOM, now)
+    def relisted(self, began: float, now: float) -> None:
+        """A list of all pods that was asked for at `began` has been told."""
+        self.outcomes.relisted(began, now)

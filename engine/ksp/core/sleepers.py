@@ -2,7 +2,7 @@
 
 Pods are *alike* if the same rules denied them and rules cannot tell them apart (`kind_of`): whatever happens in the
 cluster, an attempt for one ends as an attempt for any other. So it is enough to ask for one of them, and where there
-is room for one, to wake one.
+is room for one, to wake one. A pod that claims a node is like no other: its claim does not count against itself.
 
 After an event all groups that it may help are *owed* a question: which rules keep such a pod from all nodes now? The
 answers:
@@ -35,7 +35,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, islice
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from ksp.core.lazy_heap import LazyHeap
 from ksp.model.info import PodInfo
@@ -46,6 +46,7 @@ Kind = Hashable
 Rules = frozenset[str]
 DeniedBy = Callable[[PodInfo], Rules | None]
 KindOf = Callable[[PodInfo], Kind]
+ClaimOf = Callable[[str], str | None]
 Turn = tuple[float, float]  # who is tried first: the highest priority, of these who failed first; smaller is earlier
 
 FITS: Final = "fits"
@@ -77,12 +78,21 @@ class Sleeper(Protocol):
 T = TypeVar("T", bound=Sleeper)
 
 
+class _Alike(NamedTuple):
+    """What pods of a group have in common. Of a pod that claims a node, which is the only one of its group, `claim` is
+    its uid and the node."""
+
+    rules: Rules
+    kind: Kind
+    claim: tuple[str, str] | None
+
+
 @dataclass(slots=True, eq=False)
 class _Group(Generic[T]):
     """Pods that are alike, in the order in which they failed."""
 
     name: str
-    alike: tuple[Rules, Kind]
+    alike: _Alike
     denied: _Denied[T]
     pods: dict[str, T] = field(default_factory=dict)
     by_backoff_end: LazyHeap[T] = field(default_factory=LazyHeap)
@@ -109,7 +119,7 @@ class _Denied(Generic[T]):
 
 class Sleepers(Generic[T]):
     """The groups of unschedulable pods. `backoff_end` says of a pod when it may be tried; it does not change while the
-    pod sleeps.
+    pod sleeps. `claim_of` says of a uid which node the pod is nominated to.
 
     `denied_by` says which rules keep a pod from all nodes now, none if a node takes it; None if only an attempt can
     tell, or if the answer would not do for all that are alike. Without it nobody is asked.
@@ -117,7 +127,7 @@ class Sleepers(Generic[T]):
     woken, and an answer did not.
     """
 
-    def __init__(self, backoff_end: Callable[[T], float]) -> None:
+    def __init__(self, backoff_end: Callable[[T], float], claim_of: ClaimOf = lambda _: None) -> None:
         self.denied_by: DeniedBy | None = None
         self.kind_of: KindOf = _all_alike
         self.answers: Counter[str] = Counter()
@@ -125,8 +135,9 @@ class Sleepers(Generic[T]):
         self.asks = ASKS
         self._left = ASKS
         self._backoff_end = backoff_end
+        self._claim_of = claim_of
         self._names = count()
-        self._groups: dict[tuple[Rules, Kind], _Group[T]] = {}
+        self._groups: dict[_Alike, _Group[T]] = {}
         self._group_of: dict[str, _Group[T]] = {}
         self._denied: dict[Rules, _Denied[T]] = {}
         self._owed: LazyHeap[_Group[T]] = LazyHeap()  # by turn; and in the order in which they came to be owed
@@ -140,10 +151,21 @@ class Sleepers(Generic[T]):
         self._settle(self._put(pod), pod.unschedulable_by)
 
     def changed(self, pod: T) -> None:
-        """The pod has another status, and may be of another kind: then no answer is known of it."""
-        if self.kind_of(pod.info) != self._group_of[pod.uid].alike[1]:
-            self.discard(pod.uid)
-            self._owe(self._put(pod))
+        """The pod has another status or claim. If rules tell it from others by that, no answer is known of it. What was
+        said of a pod stands when it gets a claim; one that has lost its claim may be able to evict others."""
+        group = self._group_of[pod.uid]
+        alike = self._alike(pod)
+        if alike == group.alike:
+            return
+        better = self.denied_by is not None and group.alike.claim is not None
+        stands = alike.kind == group.alike.kind and not better and group.name in group.denied.settled
+        rules = group.denied.rules
+        self.discard(pod.uid)
+        joined = self._put(pod)
+        if not stands:
+            self._owe(joined)
+        elif len(joined.pods) == 1:
+            self._settle(joined, rules)
 
     def discard(self, uid: str) -> None:
         """The pod sleeps no more."""
@@ -161,8 +183,12 @@ class Sleepers(Generic[T]):
         if group is not None and group.pods and group.name not in group.denied.settled:
             self._owe(group)
 
+    def _alike(self, pod: T) -> _Alike:
+        node = self._claim_of(pod.uid)
+        return _Alike(pod.unschedulable_by, self.kind_of(pod.info), None if node is None else (pod.uid, node))
+
     def _put(self, pod: T) -> _Group[T]:
-        alike = (pod.unschedulable_by, self.kind_of(pod.info))
+        alike = self._alike(pod)
         group = self._groups.get(alike)
         if group is None:
             group = self._groups[alike] = _Group(str(next(self._names)), alike, self._by(pod.unschedulable_by))

@@ -45,13 +45,17 @@ from ksp.core.label_index import LabelIndex
 from ksp.core.node_order import NodeOrder, zone_key
 from ksp.model.info import EMPTY_NODE, NodeInfo, PodInfo
 from ksp.model.node import Node
+from ksp.model.volumes import VolumeMap
 
 # Other kinds of objects, by the names that policies use. Maps of the first are {namespace: {name: object}}, of the
 # second {name: object}.
 NAMESPACED_KINDS: Final = frozenset(
-    {"services", "replicationControllers", "replicaSets", "statefulSets", "persistentVolumeClaims"}
-)
-CLUSTER_KINDS: Final = frozenset({"persistentVolumes", "storageClasses", "csiNodes"})
+    {
+        "services", "replicationControllers", "replicaSets", "statefulSets", "persistentVolumeClaims",
+        "podDisruptionBudgets",
+    }
+)  # fmt: skip
+CLUSTER_KINDS: Final = frozenset({"persistentVolumes", "storageClasses", "csiNodes", "priorityClasses", "namespaces"})
 
 # The lists of a pod by which visible pods are indexed.
 INDEXED_FIELDS: Final = (
@@ -71,6 +75,7 @@ class ClusterState:
         self.nodes: dict[str, NodeInfo] = {}
         self.pods: dict[str, PodInfo] = {}
         self.objects: dict[str, dict[str, Any]] = {kind: {} for kind in sorted(NAMESPACED_KINDS | CLUSTER_KINDS)}
+        self.objects["persistentVolumes"] = VolumeMap()
         self._journal = Journal(journal_capacity)
         self._order = NodeOrder()
         self._node_list: list[NodeInfo] | None = None
@@ -79,6 +84,7 @@ class ClusterState:
         self._by_namespace: dict[str, dict[str, PodInfo]] = {}
         self._by_label = LabelIndex()
         self._by_field: dict[str, dict[str, PodInfo]] = {field: {} for field in INDEXED_FIELDS}
+        self._priorities: dict[int, int] = {}  # of visible pods: how many have each
 
     # ---- changes
 
@@ -178,6 +184,10 @@ class ClusterState:
         """The visible pods by uid whose list of that name, one of INDEXED_FIELDS, is not empty."""
         return self._by_field[field]
 
+    def lowest_priority(self) -> int | None:
+        """Of the visible pods; None if there are none."""
+        return min(self._priorities, default=None)
+
     def add_pod(self, pod: PodInfo, node_name: str) -> None:
         """Place a pod that is not placed yet."""
         if pod.uid in self._node_name_of:
@@ -247,6 +257,9 @@ class ClusterState:
             self._unindex(old)
             old = None
         self._by_label.put(pod, old)
+        if old is not None:
+            self._count_priority(old, -1)
+        self._count_priority(pod, 1)
         self.pods[pod.uid] = pod
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = pod
         for field, pods in self._by_field.items():
@@ -257,6 +270,7 @@ class ClusterState:
 
     def _unindex(self, pod: PodInfo) -> None:
         del self.pods[pod.uid]
+        self._count_priority(pod, -1)
         self._by_label.remove(pod)
         same_namespace = self._by_namespace[pod.namespace]
         del same_namespace[pod.uid]
@@ -264,6 +278,13 @@ class ClusterState:
             del self._by_namespace[pod.namespace]
         for pods in self._by_field.values():
             pods.pop(pod.uid, None)
+
+    def _count_priority(self, pod: PodInfo, sign: int) -> None:
+        count = self._priorities.get(pod.priority, 0) + sign
+        if count:
+            self._priorities[pod.priority] = count
+        else:
+            del self._priorities[pod.priority]
 
     # ---- objects of other kinds
 

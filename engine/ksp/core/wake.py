@@ -37,6 +37,7 @@ from ksp.model.pod import PodSpec
 from ksp.policy.profile import Profile
 
 __all__ = [
+    "CLAIM",
     "NODE_ADD",
     "NODE_GONE",
     "NODE_GONE_WITH_PODS",
@@ -58,6 +59,12 @@ NODE_GONE: Final = frozenset({NODE_DELETE})
 NODE_GONE_WITH_PODS: Final = frozenset({NODE_DELETE, POD_DELETE})
 ROOM: Final = frozenset({POD_DELETE, REQUESTS_LESS, PORTS_LESS})
 """Whatever a pod may leave behind: one that is not known any more, or that had only a claim."""
+CLAIM: Final = "(its claim on a node)"
+"""In the place of a rule: a pod that may evict no more before those are gone that it had evicted, or its node is out of
+the question."""
+OF_CLAIM: Final = frozenset(
+    {POD_DELETE, NODE_DELETE, NODE_LABEL, NODE_UPDATE, TAINTS_MORE, TAINTS_LESS, ALLOCATABLE_MORE, ALLOCATABLE_LESS}
+)
 
 
 # ---- nodes
@@ -235,7 +242,9 @@ class Wake:
     """Knows, rule by rule, which events can help pods that the rule denied."""
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
-        self._by_rule: dict[str, Events] = {ITSELF: frozenset(), EMPTINESS: frozenset({NODE_ADD})}
+        self._by_rule: dict[str, Events] = {
+            ITSELF: frozenset(), EMPTINESS: frozenset({NODE_ADD}), CLAIM: OF_CLAIM,
+        }  # fmt: skip
         for profile in profiles:
             for active in profile.predicates:
                 self._by_rule[active.name] = self._by_rule.get(active.name, frozenset()) | active.footprint.events

@@ -7,10 +7,11 @@
         with trial.nested():       what is done in here is taken back at its end
             ...
 
-Rules see such a change like any other: sums of the node change, views follow the journal. What the trial did is undone
-at its end however it ends, and the journal forgets it (`ksp.core.journal`), so that a search for victims on hundreds of
-nodes costs those nothing who keep something made of the state. Those who follow meanwhile, and want to go on from
-there, are given to the trial: it brings them up to date before the journal forgets.
+Rules see such a change like any other: sums of the node change, views follow the journal. What the trial did is
+undone at its end however it ends, the journal forgets it (`ksp.core.journal`), and nodes bear their old numbers
+again, so that a search for victims on hundreds of nodes costs those nothing who keep something made of the state.
+Those who follow meanwhile, and want to go on from there, are given to the trial: it brings them up to date before the
+journal forgets.
 
 Each operation costs what one pod costs, and what the pods on its node cost if others arrived after it. Undoing costs
 what differs, not what was done on the way.
@@ -60,6 +61,7 @@ class WhatIf:
         self._log: list[_Before] = []
         # Of nodes that lost a pod: the ranks of their pods, sorted. Who comes gets the next one.
         self._orders: dict[str, dict[str, int]] = {}
+        self._generations: dict[str, int] = {}  # of the nodes that were touched, as they were
 
     # ---- beginning and end
 
@@ -67,6 +69,7 @@ class WhatIf:
         self.state.begin_trial()
         self._generation = self.state.generation
         self._orders.clear()
+        self._generations.clear()
         return self
 
     def __exit__(
@@ -77,6 +80,8 @@ class WhatIf:
             self._undo(0)
             for follower in self._followers:
                 follower.follow()
+            for name, generation in self._generations.items():
+                self.state.nodes[name].generation = generation
             undone = True
         finally:
             self._generation = None
@@ -123,6 +128,7 @@ class WhatIf:
             raise StateError(f"there is no node {node}")
         if pod.uid in self._taken:
             raise StateError(f"pod {pod.uid} was taken off node {self._taken[pod.uid].node}: it can be restored")
+        self._touch(node)
         self.state.add_pod(pod, node)
         self._generation = self.state.generation
         self._log.append(_Before(pod.uid, None, None))
@@ -139,7 +145,11 @@ class WhatIf:
         if self.state.generation != self._generation:
             raise StateError("the state was changed beside the what-if")
 
+    def _touch(self, node: str) -> None:
+        self._generations.setdefault(node, self.state.nodes[node].generation)
+
     def _take_off(self, place: _Place) -> None:
+        self._touch(place.node)
         if place.node not in self._orders:
             self._orders[place.node] = {uid: i for i, uid in enumerate(self.state.nodes[place.node].pods)}
         self.state.remove_pod(place.pod.uid)

@@ -1,12 +1,12 @@
 """Recorded decisions: evaluates cases in the format of kube-scheduler's golden files.
 
 A case is a cluster, a pod and a provider; what is written for it has the shapes of the case's own `expected`. What ksp
-cannot give (a provider that is not there, a Policy object, preemption) is null.
+cannot give (a provider that is not there, a Policy object) is null.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ksp.check.program import Module
@@ -15,12 +15,17 @@ from ksp.core.cycle import NO_NODES, Cycle, claim_errors, failure_text
 from ksp.core.equivalence.present import Present
 from ksp.core.filter import Filtered, Nominated, Refused
 from ksp.core.fit_error import fit_error
+from ksp.core.nominations import Nominations
+from ksp.core.preemption import Preempted, Preemption
+from ksp.core.preemption.eligibility import resolvable
 from ksp.core.state import ClusterState
 from ksp.model.apps import ReplicaSet, ReplicationController, Service, StatefulSet
 from ksp.model.decode import convert
 from ksp.model.info import NodeInfo, PodInfo
+from ksp.model.namespace import Namespace
 from ksp.model.node import Node
 from ksp.model.pod import Pod
+from ksp.model.policy import PodDisruptionBudget, PriorityClass, as_in_v1
 from ksp.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from ksp.policy.profile import Profile, ProfileBuilder
 from ksp.sim.dice import FirstFace
@@ -28,9 +33,13 @@ from ksp.sim.dice import FirstFace
 OBJECTS: dict[str, type] = {
     "services": Service, "replicationControllers": ReplicationController, "replicaSets": ReplicaSet,
     "statefulSets": StatefulSet, "persistentVolumes": PersistentVolume, "persistentVolumeClaims": PersistentVolumeClaim,
-    "storageClasses": StorageClass, "csiNodes": CSINode,
+    "storageClasses": StorageClass, "csiNodes": CSINode, "podDisruptionBudgets": PodDisruptionBudget,
+    "priorityClasses": PriorityClass, "namespaces": Namespace,
 }  # fmt: skip
-FIELDS = ("filters", "feasible", "preFilter", "scores", "total", "error", "fitErrorMessage", "preemption")
+FIELDS = (
+    "filters", "feasible", "preFilter", "scores", "total", "error", "fitErrorMessage", "preemptionEligible",
+    "preemption",
+)  # fmt: skip
 FINISHED = ("Succeeded", "Failed")
 
 
@@ -80,8 +89,8 @@ def _decided(profile: Profile, case: Mapping[str, Any], make_cycle: MakeCycle) -
     error = pod.error or next(claim_errors(pod, state), "") or ("" if state.nodes else NO_NODES)
     if error:
         return {**result, "error": error}
-    nominated = _nominated(cluster)
-    cycle = make_cycle(profile, state, lambda: nominated, pod)
+    nominations = _nominations(cluster)
+    cycle = make_cycle(profile, state, nominations.nodes, pod)
     nodes = state.node_list()
     filtered = cycle.decide(pod).filtered
     result |= _filters(filtered, nodes, pod)
@@ -94,7 +103,8 @@ def _decided(profile: Profile, case: Mapping[str, Any], make_cycle: MakeCycle) -
         return {**result, "feasible": [], "error": text}
     if not filtered.feasible:
         reasons = [reason for node in result["filters"].values() for reason in node["reasons"]]
-        return {**result, "fitErrorMessage": fit_error(len(nodes), reasons)}
+        preemption = Preemption(profile, cycle.present, nominations, FirstFace())
+        return {**result, "fitErrorMessage": fit_error(len(nodes), reasons), **_preempted(preemption, pod, filtered)}
     return result | _scores(cycle, pod, filtered.feasible)
 
 
@@ -104,6 +114,8 @@ def cluster_state(cluster: Mapping[str, Any]) -> ClusterState:
     for kind, struct in OBJECTS.items():
         for value in cluster.get(kind) or ():
             made: Any = convert(struct, value)
+            if isinstance(made, PodDisruptionBudget):
+                made = as_in_v1(made, value.get("apiVersion", ""))
             state.set_object(kind, made.metadata.namespace, made.metadata.name, made)
     for value in cluster.get("nodes") or ():
         state.set_node(convert(Node, value))
@@ -114,12 +126,11 @@ def cluster_state(cluster: Mapping[str, Any]) -> ClusterState:
     return state
 
 
-def _nominated(cluster: Mapping[str, Any]) -> dict[str, dict[str, PodInfo]]:
-    by_node: dict[str, dict[str, PodInfo]] = {}
+def _nominations(cluster: Mapping[str, Any]) -> Nominations:
+    nominations = Nominations()
     for value in cluster.get("nominatedPods") or ():
-        pod = PodInfo.of(convert(Pod, value))
-        by_node.setdefault(pod.status.nominated_node_name, {})[pod.uid] = pod
-    return by_node
+        nominations.put_if_claimed(PodInfo.of(convert(Pod, value)))
+    return nominations
 
 
 def _filters(filtered: Filtered, nodes: list[NodeInfo], pod: PodInfo) -> dict[str, Any]:
@@ -155,3 +166,28 @@ def _scores(cycle: Cycle, pod: PodInfo, feasible: list[NodeInfo]) -> dict[str, A
         "scores": {plugin: dict(zip(names, scores, strict=True)) for plugin, scores in scored.by_plugin.items()},
         "total": dict(zip(names, scored.total, strict=True)),
     }
+
+
+def _preempted(preemption: Preemption, pod: PodInfo, filtered: Filtered) -> dict[str, Any]:
+    """What comes after "no node fits": the node that is chosen, and all that could have been."""
+    if not preemption.eligible(pod, filtered):
+        return {"preemptionEligible": False}
+    chosen = preemption.attempt(pod, filtered)
+    if not isinstance(chosen, Preempted):
+        return {"preemptionEligible": True}
+    search, nodes = preemption.search(pod), resolvable(filtered, preemption.state)
+    candidates = [option.candidate() for option in search.options(nodes)]
+    outcome = {
+        "nominatedNode": chosen.node,
+        "victims": _names(chosen.victims),
+        "possibleNodes": sorted(option.node for option in search.best(nodes)),
+        "candidates": {
+            candidate.node: {"victims": _names(candidate.victims), "numPDBViolations": candidate.violations}
+            for candidate in candidates
+        },
+    }
+    return {"preemptionEligible": True, "preemption": outcome}
+
+
+def _names(pods: Iterable[PodInfo]) -> list[str]:
+    return [f"{pod.namespace}/{pod.name}" for pod in pods]

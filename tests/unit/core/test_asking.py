@@ -11,6 +11,7 @@ from ksp.core.changes import DeletePod, SetNode, SetPod
 from ksp.core.node_order import ZONE
 from ksp.core.scheduler import Scheduler
 from ksp.core.sleepers import ASKS
+from ksp.model.info import PodInfo
 
 LATER = 5.0  # after the first backoff, before the end of patience
 WEB = {"app": "web"}
@@ -137,16 +138,80 @@ def test_names_and_tokens_make_no_pod_different() -> None:
     assert subject.queue.sleepers.answers == {"waits": 1}
 
 
-def test_with_nominated_pods_or_without_classes_nobody_is_asked() -> None:
-    subject = crowd(3, requests={"cpu": "3"})
-    claimant = subject.queue.get("p0")
-    assert claimant is not None
-    subject.queue.nominate(claimant.info, "n")
-    subject.on(DeletePod("one"), LATER)
-    assert waiting(subject) == (3, 0, 0)
-    assert subject.queue.sleepers.answers == {"unknown": 1}
+def test_without_classes_nobody_is_asked() -> None:
     without = Scheduler([default_profile()], FakeDice(), equivalence_classes=0)
     assert without.queue.sleepers.denied_by is None
+
+
+# ---- while pods are nominated
+
+
+def claimed(subject: Scheduler, name: str, node: str = "n") -> None:
+    """The pod that sleeps claims the node."""
+    queued = subject.queue.get(name)
+    assert queued is not None
+    subject.queue.nominate(queued.info, node)
+
+
+def test_a_claim_wakes_nobody_and_is_no_question() -> None:
+    subject = crowd(3)
+    claimed(subject, "p1")
+    assert waiting(subject) == (0, 0, 3)
+    assert not subject.queue.sleepers.owing
+
+
+def test_a_claim_that_is_lost_or_moves_is_a_question() -> None:
+    """The pod waits for no victims any more, and may evict others."""
+    subject = crowd(3)
+    claimed(subject, "p1")
+    claimed(subject, "p1", "elsewhere")
+    assert subject.queue.sleepers.owing
+    assert subject.step(LATER) is None
+    subject.queue.clear_nomination("p1")
+    assert subject.queue.sleepers.owing
+    assert subject.step(LATER) is None
+    assert subject.queue.sleepers.answers == {"waits": 2}
+    assert waiting(subject) == (0, 0, 3)
+
+
+def test_room_wakes_the_pod_that_claims_it_and_not_those_like_it() -> None:
+    subject = crowd(3)
+    claimed(subject, "p1")
+    subject.on(DeletePod("one"), LATER)
+    assert subject.queue.sleepers.answers == {"waits": 1, "fits": 1}
+    assert stepped(subject, LATER).pod.name == "p1"
+    assert subject.step(LATER) is None
+    assert waiting(subject) == (0, 0, 2)
+
+
+def test_room_beside_a_claim_wakes_one() -> None:
+    """Of those whose turn is before the claimant's: both get room."""
+    subject = crowd(3)
+    claimed(subject, "p1")
+    for name in ("one", "two"):
+        subject.on(DeletePod(name), LATER)
+    assert {stepped(subject, LATER).pod.name for _ in range(2)} == {"p0", "p1"}
+    assert subject.step(LATER) is None
+    assert waiting(subject) == (0, 0, 1)
+
+
+def test_a_claim_of_a_lower_priority_keeps_nobody_waiting() -> None:
+    subject = crowd(1)
+    claimed(subject, "p0")
+    subject.on(SetPod(pod("urgent", requests={"cpu": "2"}, priority=1, preemptionPolicy="Never")), 0.0)
+    assert not stepped(subject).decision.node
+    subject.on(DeletePod("one"), LATER)
+    assert stepped(subject, LATER).pod.name == "urgent"
+
+
+def test_the_rules_that_a_claim_breaks_are_slept_by() -> None:
+    """There is room but for the claim; when that ends, it is there."""
+    subject = crowd(1)
+    subject.queue.nominate(PodInfo.of(pod("elsewhere", requests={"cpu": "2"})), "n")
+    subject.on(DeletePod("one"), LATER)
+    assert subject.queue.sleepers.answers == {"waits": 1}
+    subject.on(DeletePod("elsewhere"), LATER)
+    assert stepped(subject, LATER).decision.node == "n"
 
 
 def test_an_answer_tells_which_rules_deny_the_pod_now() -> None:

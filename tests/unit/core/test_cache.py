@@ -59,6 +59,22 @@ def test_with_a_ttl_only_bound_pods_expire() -> None:
     assert cpu(cache, "n") == 200
 
 
+def test_a_list_from_after_the_binding_is_the_truth() -> None:
+    cache = cache_of("n")
+    slow, bound, later = pod("slow"), pod("bound"), pod("later")
+    for info in (slow, bound, later):
+        cache.assume(info, "n")
+    cache.finish_binding("bound", 10.0)
+    cache.finish_binding("later", 11.0)
+    assert cache.unshown(10.0) == []  # it may not know of the binding yet
+    assert cache.unshown(11.0) == [bound]
+    assert cache.phase("later") is CachePhase.BOUND
+    assert cache.phase("slow") is CachePhase.ASSUMED
+    assert cpu(cache, "n") == 200
+    cache.confirm(later, "n")
+    assert cache.unshown(99.0) == []
+
+
 def test_an_expired_pod_that_is_confirmed_after_all_counts_again() -> None:
     cache = cache_of("n", ttl=30.0)
     cache.assume(pod("p"), "n")

@@ -31,6 +31,7 @@ CLAIM = {"persistentVolumeClaim": {"claimName": "data"}}
         ({"requests": {"cpu": "1000m"}}, {"requests": {"cpu": "1"}}, True),
         ({"requests": {"cpu": "2"}}, {"requests": {"cpu": "1"}}, False),
         ({"priority": 1}, {}, False),
+        ({"preemptionPolicy": "Never"}, {}, False),
         ({"affinity": anti_affinity("web")}, {}, False),
         ({"affinity": anti_affinity("web")}, {"affinity": anti_affinity("web")}, True),
         ({"tolerations": [{"operator": "Exists"}]}, {}, False),
@@ -71,6 +72,15 @@ def test_what_a_rule_reads_tells_pods_apart(condition: str, one: dict[str, Any],
     reading = profile_of(f'predicate Reads {{ deny "x" when {condition} }}', "predicates { Reads }")
     assert not alike(reading, one, other)
     assert alike(profile_of('predicate Reads { deny "x" when node.podCount > 1 }', "predicates { Reads }"), {}, {})
+
+
+def test_claims_tell_pods_apart_whatever_rules_read() -> None:
+    """They must be there. Each pod has an ephemeral one of its own."""
+    reading = profile_of('predicate Reads { deny "x" when node.podCount > 1 }', "predicates { Reads }")
+    ephemeral = {"volumes": [{"name": "x", "ephemeral": {"volumeClaimTemplate": {}}}]}
+    assert not alike(reading, {"volumes": [{"name": "x", **CLAIM}]}, {})
+    assert not alike(reading, ephemeral, ephemeral)
+    assert alike(reading, {"volumes": [{"name": "x"}]}, {})
 
 
 def test_how_many_volumes_there_are_needs_no_names() -> None:

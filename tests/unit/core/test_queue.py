@@ -191,6 +191,28 @@ def test_patience_ends_after_a_minute() -> None:
     assert queue.fail(queued, 65.0, FIT) is Place.UNSCHEDULABLE, "the end of patience is no move request"
 
 
+def test_a_pod_is_activated_after_its_backoff() -> None:
+    queue = SchedulingQueue()
+    unschedulable(queue, "p")
+    unschedulable(queue, "q")
+    queue.activate("p", 0.5)
+    assert waiting(queue) == (0, 1, 1)
+    queue.activate("q", 1.0)
+    assert waiting(queue) == (1, 1, 0)
+    assert [popped(queue, 1.0).uid for _ in range(2)] == ["q", "p"]
+
+
+def test_only_a_pod_that_sleeps_is_activated() -> None:
+    queue = SchedulingQueue()
+    queue.add(pod("p"), 0.0)
+    queue.activate("p", 0.0)
+    in_flight = popped(queue)
+    queue.activate("p", 0.0)
+    queue.activate("unknown", 0.0)
+    assert queue.fail(in_flight, 0.0, FIT) is Place.UNSCHEDULABLE
+    assert queue.incoming == {("active", "PodAdd"): 1, ("unschedulable", "ScheduleAttemptFailure"): 1}
+
+
 def test_a_new_status_leaves_an_unschedulable_pod_in_its_turn() -> None:
     queue = SchedulingQueue()
     first, second = unschedulable(queue, "a", 0.0), unschedulable(queue, "b", 1.0)

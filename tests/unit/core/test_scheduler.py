@@ -126,7 +126,7 @@ def test_a_misfit_is_reported_and_waits() -> None:
     subject.on(SetPod(pod("p", requests={"cpu": "64"})), 0.0)
     step = stepped(subject)
     message = "0/1 nodes are available: 1 Insufficient cpu."
-    assert step.effects == (Report(step.pod, UNSCHEDULABLE, message),)
+    assert step.effects == (Report(step.pod, UNSCHEDULABLE, message, nominated_node=""),)
     assert place_of(subject, "p") is Place.UNSCHEDULABLE
     assert subject.next_deadline(0.0) == 60.0
 
@@ -135,7 +135,8 @@ def test_without_nodes_a_pod_waits_for_the_first() -> None:
     subject = scheduler()
     subject.on(SetPod(pod("p")), 0.0)
     step = stepped(subject)
-    assert step.effects == (Report(step.pod, UNSCHEDULABLE, "no nodes available to schedule pods"),)
+    message = "no nodes available to schedule pods"
+    assert step.effects == (Report(step.pod, UNSCHEDULABLE, message, nominated_node=""),)
     assert place_of(subject, "p") is Place.UNSCHEDULABLE
     subject.on(SetPod(pod("runs", on="n")), 2.0)
     subject.on(SetObject("services", "default", "s", Service()), 2.0)

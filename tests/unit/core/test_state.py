@@ -265,3 +265,27 @@ def test_a_node_bears_the_number_of_its_last_change() -> None:
     assert state.nodes["n"].generation == state.generation
     state.remove_pod("p")
     assert state.nodes["n"].generation == state.generation
+
+
+# ---- priorities
+
+
+def test_the_lowest_priority_is_that_of_visible_pods() -> None:
+    state = with_nodes(a="")
+    assert state.lowest_priority() is None
+    for uid, priority, on in (("p", 5, "a"), ("q", 5, "a"), ("r", 3, "a"), ("s", -1, "gone")):
+        state.add_pod(pod(uid, priority=priority), on)
+    assert state.lowest_priority() == 3
+    state.update_pod(pod("r", priority=7))
+    assert state.lowest_priority() == 5
+    state.remove_pod("p")
+    assert state.lowest_priority() == 5
+    state.remove_pod("q")
+    assert state.lowest_priority() == 7
+    state.set_node(node("gone"))
+    assert state.lowest_priority() == -1
+    state.remove_node("gone")
+    assert state.lowest_priority() == 7
+    state.update_pod(pod("r", priority=7, namespace="other"))
+    state.remove_pod("r")
+    assert state.lowest_priority() is None

@@ -47,7 +47,7 @@ def test_a_pod_whose_guarantee_would_break_waits_and_says_why() -> None:
     subject = scheduler()
     subject.on(SetPod(pod("p", **DEVICES)), 0.0)
     step = stepped(subject)
-    assert step.effects == (Report(step.pod, UNSCHEDULABLE, step.decision.message),)
+    assert step.effects == (Report(step.pod, UNSCHEDULABLE, step.decision.message, nominated_node=""),)
     assert step.decision.message.startswith("pod uses spec.resourceClaims, which the policy does not read")
     assert not step.decision.failed
     assert subject.queue.get("p") is not None

@@ -102,6 +102,7 @@ class Classes:
         self._alive: WeakSet[PodClass] = WeakSet()  # those that only `_known` holds, too
         self._unmeasured = 0
         self._slots = 0
+        self._last: tuple[PodInfo, int, PodClass] | None = None
 
     def size(self) -> dict[str, int]:
         """How many classes and memos are kept."""
@@ -115,12 +116,22 @@ class Classes:
         found.verdicts.refresh()
         return found
 
+    def looked_up(self, pod: PodInfo) -> PodClass:
+        """The class of the pod, its verdicts up to date, where no decision is made: this is not counted. To ask for it
+        several times while nothing changes costs no more than once."""
+        generation = self.present.follow()
+        last = self._last
+        if last is not None and last[0] is pod and last[1] == generation:
+            return last[2]
+        found = self._found(pod)[0]
+        found.verdicts.refresh()
+        self._last = pod, generation, found
+        return found
+
     def denied_by(self, pod: PodInfo) -> frozenset[str] | None:
         """The rules that keep the pod from all nodes, none if some node is feasible; None if a rule fails on a node."""
-        self.present.follow()
-        found = self._found(pod)[0]
+        found = self.looked_up(pod)
         verdicts = found.verdicts
-        verdicts.refresh()
         if verdicts.before is not None:
             return frozenset({verdicts.before.rule}) if isinstance(verdicts.before.answer, Denial) else None
         if verdicts.fails():

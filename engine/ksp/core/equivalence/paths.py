@@ -19,7 +19,9 @@ from ksp.model.info import PodInfo
 
 # Fields in which pods of one controller tend to differ. Rules that read the same ones of these are looked up together,
 # so that a pod of a known kind with a name, a label or a claim of its own costs those rules only that read it.
-OWN: Final = frozenset({"metadata", "name", "uid", "labels", "annotations", "status", "spec.volumes", "spec.affinity"})
+OWN: Final = frozenset(
+    {"metadata", "name", "uid", "labels", "annotations", "status", "spec.volumes", "claimNames", "spec.affinity"}
+)
 _NESTED: Final = frozenset({"metadata", "spec", "status"})
 _WHOLE: Final = frozenset({"*", "node"})
 

@@ -48,6 +48,7 @@ class Verdicts:
         self._slots: IntArray | None = None
         self._order: object = None
         self._slots_version = -1
+        self._may_deny: tuple[int, frozenset[str]] = (-1, frozenset())
 
     # ---- following
 
@@ -134,6 +135,23 @@ class Verdicts:
         return index
 
     # ---- reading
+
+    def refusal(self, node: str) -> Refused | None:
+        """What is said of a node; None if it is feasible, or not there."""
+        if self.before is not None:
+            return self.before
+        slot = self.present.columns.slot_of.get(node)
+        return None if slot is None else self.refusals[max(int(self.codes[slot]), FEASIBLE)]
+
+    def may_deny(self) -> frozenset[str]:
+        """The rules that do not admit every node, whatever others say of it."""
+        generation = self.present.generation
+        if self._may_deny[0] != generation:
+            for memo in self.memos:
+                memo.refresh()
+            asked = (memo for memo in self.memos if memo.outcome is not None or memo.bound.check is not None)
+            self._may_deny = generation, frozenset(memo.subject.active.name for memo in asked)
+        return self._may_deny[1]
 
     @property
     def bytes(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.unit.core.scheduling import FakeDice, cluster, cycle_of, default_profile, info, node, profile_of
 
-from ksp.core.cycle import Cycle, Decision
+from ksp.core.cycle import EMPTINESS, Cycle, Decision
 from ksp.core.equivalence.totals import NARROW, nth
 from ksp.core.nominations import Nominations
 from ksp.core.state import ClusterState
@@ -224,22 +224,66 @@ def test_whether_a_pod_fits_is_told_without_an_attempt() -> None:
 
 
 def test_only_an_attempt_tells_what_is_wrong() -> None:
-    claims = Nominations()
     rules = "predicate Odd { fail 'odd' when 'odd' in node.labels }"
     state = cluster(node("a"))
-    cycle = cycle_of(profile_of(rules, "predicates { Odd }"), state, nominations=claims)
+    cycle = cycle_of(profile_of(rules, "predicates { Odd }"), state)
     assert cycle.denied_by(info("p")) == frozenset()
     assert cycle.denied_by(info("p", requests={"cpu": "many"})) is None
     state.set_node(node("b", labels={"odd": "yes"}))
     assert cycle.denied_by(info("p")) is None
     state.set_node(node("b"))
     assert cycle.denied_by(info("p")) == frozenset()
-    claims.put(info("claimant", priority=5), "a")
-    assert cycle.denied_by(info("p")) is None
-    claims.remove("claimant")
     for name in "ab":
         state.remove_node(name)
-    assert cycle.denied_by(info("p")) is None
+    assert cycle.denied_by(info("p")) == frozenset({EMPTINESS})
+
+
+def test_a_node_that_pods_are_nominated_to_has_to_take_the_pod_with_them() -> None:
+    claims = Nominations()
+    state = cluster(node("a"), node("b"))
+    rules = """
+    predicate Odd { fail 'odd' when node.podCount > 2 }
+    predicate Tight { deny 'tight' when node.podCount > 0 }
+    """
+    cycle = cycle_of(profile_of(rules, "predicates { Odd, Tight }"), state, nominations=claims)
+    claims.put(info("claimant", priority=5), "a")
+    assert cycle.denied_by(info("p")) == frozenset()  # b takes it
+    claims.put(info("other", priority=5), "b")
+    assert cycle.denied_by(info("p")) == frozenset({"Tight"})
+    assert not state.pods
+    assert cycle.denied_by(info("p", priority=6)) == frozenset()  # their claims do not count
+    assert cycle.denied_by(info("other", priority=5)) == frozenset()  # its own neither
+    for i, place in enumerate("aabb"):
+        claims.put(info(f"c{i}", priority=5), place)
+    assert cycle.denied_by(info("p")) is None  # a rule fails with so many
+    state.add_pod(info("x"), "a")
+    state.add_pod(info("y"), "b")
+    assert cycle.denied_by(info("p")) == frozenset({"Tight"})  # it would not fit without them: they are not looked at
+
+
+def test_of_nodes_that_are_refused_for_good_and_nodes_with_claims_all_rules_are_told() -> None:
+    claims = Nominations()
+    state = cluster(node("a"), node("b", labels={"odd": "yes"}))
+    rules = "predicate Odd { deny 'odd' when 'odd' in node.labels } predicate Tight { deny 't' when node.podCount > 0 }"
+    cycle = cycle_of(profile_of(rules, "predicates { Odd, Tight }"), state, nominations=claims)
+    claims.put(info("claimant", priority=5), "a")
+    assert cycle.denied_by(info("p")) == frozenset({"Odd", "Tight"})
+
+
+def test_who_may_deny_is_not_only_who_does_so_first() -> None:
+    rules = """
+    predicate Small { deny 's' when node.podCount > 0 }
+    predicate Odd { deny 'odd' when 'odd' in node.labels && pod.spec.priority < 5 }
+    """
+    state = cluster(node("a", labels={"odd": "yes"}))
+    state.add_pod(info("x"), "a")
+    cycle = cycle_of(profile_of(rules, "predicates { Small, Odd }"), state)
+    assert cycle.denied_by(info("p")) == frozenset({"Small"})
+    assert cycle.may_deny(info("p")) == frozenset({"Small", "Odd"})
+    assert cycle.may_deny(info("p", priority=5)) == frozenset({"Small"})
+    closed = "predicate Closed { prefilter { deny 'c' when pod.spec.priority < 5 } } " + rules
+    cycle = cycle_of(profile_of(closed, "predicates { Closed, Small, Odd }"), state)
+    assert cycle.may_deny(info("p")) == frozenset({"Closed", "Small", "Odd"})
 
 
 def test_what_prefilter_says_is_told_too() -> None:

@@ -1,0 +1,137 @@
+"""An attempt to find room for a pod by evicting others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+from typing import Final
+
+from cachetools import LRUCache
+
+from ksp.core.alike import Alike, Reads, Signature, Signatures
+from ksp.core.equivalence.present import Present
+from ksp.core.filter import Filtered
+from ksp.core.fits import Fits
+from ksp.core.nominations import Nominations
+from ksp.core.preemption.budgets import Budgets
+from ksp.core.preemption.eligibility import final, may_preempt, resolvable, waits_on
+from ksp.core.preemption.search import Memory, Option, Search, Victims
+from ksp.model.info import PodInfo
+from ksp.policy.profile import Profile
+from ksp.ports import Dice
+
+BUDGETS: Final = "podDisruptionBudgets"
+KINDS: Final = 16  # of searches whose outcomes are remembered
+MOST: Final = 20_000  # outcomes of each
+
+
+@dataclass(frozen=True, slots=True)
+class Preempted:
+    """The victims have to leave the node, in this order, so that the pod finds room there; none have to if it fits by
+    now. `cleared` are pods of lower priority that are nominated to the node: they lose that claim."""
+
+    node: str
+    victims: tuple[PodInfo, ...]
+    cleared: tuple[PodInfo, ...]
+
+
+class NotEligible:
+    """The pod may have nobody evicted now: never, or since it waits for pods that are on their way out of its node."""
+
+
+NOT_ELIGIBLE: Final = NotEligible()
+
+
+class Preemption:
+    """Preemption for the pods of one profile. Remembers, between attempts, what is equal of nodes that did not
+    change."""
+
+    def __init__(self, profile: Profile, present: Present, nominations: Nominations, dice: Dice) -> None:
+        self.profile = profile
+        self.state = present.state
+        self.tables = present.tables
+        self.nominations = nominations
+        self.dice = dice
+        self._alike = Alike()
+        self._budgets = Budgets(self.state.objects[BUDGETS])
+        self._budgets_generation = self.state.generation_of(BUDGETS)
+        self._outcomes: LRUCache[Hashable, dict[Signature, Victims | None]] = LRUCache(KINDS)
+        self._signatures: LRUCache[Hashable, Signatures] = LRUCache(KINDS)
+
+    def attempt(
+        self, pod: PodInfo, filtered: Filtered, evicting: Collection[str] = ()
+    ) -> Preempted | NotEligible | None:
+        """What has to happen for a pod that fits nowhere, as `filtered` says in the present state; None if nothing
+        helps. `evicting` are the uids of pods whose eviction was asked for and not seen yet."""
+        if may_preempt(pod) and not self._lower_pods(pod):
+            return None
+        if not self.eligible(pod, filtered, evicting):
+            return NOT_ELIGIBLE
+        nodes = resolvable(filtered, self.state)
+        options = self.search(pod).best(nodes) if nodes else []
+        if not options:
+            return None
+        chosen = options[self.dice.below(len(options))] if len(options) > 1 else options[0]
+        return self._preempted(pod, chosen)
+
+    def eligible(self, pod: PodInfo, filtered: Filtered, evicting: Collection[str] = ()) -> bool:
+        """Whether the pod may have others evicted now. Who is nominated to a node waits for pods that leave it, unless
+        the node is out of the question by now."""
+        if not may_preempt(pod):
+            return False
+        claim = self._claim(pod)
+        if not claim or not waits_on(self.state.nodes.get(claim), pod, evicting):
+            return True
+        return final(filtered.before or filtered.refused.get(claim))
+
+    def would_help(self, pod: PodInfo, evicting: Collection[str] = ()) -> bool:
+        """Whether an attempt may end in a preemption now. Yes if there are victims on any node, though rules may have
+        refused it for good. Cheap while no pod has a lower priority; else it costs what an attempt costs."""
+        if not may_preempt(pod) or not self._lower_pods(pod):
+            return False
+        search = self.search(pod)
+        node = self.state.nodes.get(self._claim(pod))
+        if node is not None and waits_on(node, pod, evicting) and not final(search.refusal(node)):
+            return False
+        return search.any(self.state.node_list())
+
+    def search(self, pod: PodInfo) -> Search:
+        """A search for victims: good while nothing changes."""
+        reads = Reads(Fits(self.profile, self.tables, pod))
+        budgets = self._current_budgets()
+        return Search(self.state, reads, self._alike, budgets, self.nominations.nodes(), self._memory(reads))
+
+    def _current_budgets(self) -> Budgets:
+        """What is remembered is remembered of these budgets."""
+        generation = self.state.generation_of(BUDGETS)
+        if generation != self._budgets_generation:
+            self._budgets = Budgets(self.state.objects[BUDGETS])
+            self._budgets_generation = generation
+            self._outcomes.clear()
+            self._signatures.clear()
+        return self._budgets
+
+    def _memory(self, reads: Reads) -> Memory:
+        kind = reads.kind()
+        outcomes = self._outcomes.get(kind)
+        if outcomes is None or len(outcomes) > MOST:
+            outcomes = self._outcomes[kind] = {}
+        of_pod = reads.fits.pod.priority, reads.fits.kind()
+        signatures = self._signatures.get(of_pod)
+        if signatures is None or len(signatures) > 2 * len(self.state.nodes):
+            signatures = self._signatures[of_pod] = {}
+        return Memory(outcomes, signatures)
+
+    def _preempted(self, pod: PodInfo, chosen: Option) -> Preempted:
+        nominated = self.nominations.on(chosen.node)
+        cleared = tuple(other for other in nominated if other.priority < pod.priority)
+        return Preempted(chosen.node, chosen.candidate().victims, cleared)
+
+    def _claim(self, pod: PodInfo) -> str:
+        """The node that the pod is nominated to; its status may say so later, or still."""
+        return self.nominations.node_of(pod.uid) or pod.status.nominated_node_name
+
+    def _lower_pods(self, pod: PodInfo) -> bool:
+        """Whether there are pods of lower priority at all."""
+        lowest = self.state.lowest_priority()
+        return lowest is not None and lowest < pod.priority

@@ -1,0 +1,98 @@
+"""Is another attempt for a pod worth its while, and if not, what has to change before one is?
+
+A pod that no node takes sleeps by the names of rules: it is asked about again after events that may help one of them
+(`ksp.core.sleepers`, `ksp.core.wake`). For most pods these are the rules that denied nodes, of each node the first.
+
+A pod that could have others evicted needs more. What has to be known of a node is whether it would take the pod
+without its pods of lower priority; and there it may be another rule that denies, one that was never asked since the
+node is full: its taint, for instance. So such a pod sleeps by all rules that deny it any node. Rules that only would
+deny once pods are gone (an affinity to a victim) are missed if they admit all nodes as they are; then the end of
+patience is the net.
+
+What needs no question: a pod of lower priority comes. Without such pods the node is as before, and did not take the
+pod. What a disruption budget allows changes who is evicted, never whether anybody can be.
+
+While pods that it had evicted are on their way out, a nominated pod may evict no more, unless its node is refused for
+good. So it sleeps by its claim, too: by the departure of pods, and by whatever becomes of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from ksp.core.cycle import EMPTINESS, ITSELF
+from ksp.core.evictions import Evictions
+from ksp.core.filter import Refused
+from ksp.core.nominations import Nominations
+from ksp.core.preemption.eligibility import final, may_preempt, waits_on
+from ksp.core.state import ClusterState
+from ksp.core.wake import CLAIM
+from ksp.model.info import PodInfo
+
+Rules = frozenset[str]
+
+
+class Cycle(Protocol):
+    """What decides for the pods of a profile."""
+
+    def denied_by(self, pod: PodInfo, nominations: Nominations | None = None) -> Rules | None: ...
+
+    def may_deny(self, pod: PodInfo) -> Rules: ...
+
+    def refusal(self, pod: PodInfo, node: str) -> Refused | None: ...
+
+
+class Preemption(Protocol):
+    """What looks for victims for the pods of a profile."""
+
+    def would_help(self, pod: PodInfo, evicting: Collection[str] = ()) -> bool: ...
+
+
+class Prospects:
+    """The prospects of pods. `cycles` and `preemptions` are by the names of schedulers."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        cycles: Mapping[str, Cycle],
+        preemptions: Mapping[str, Preemption],
+        nominations: Nominations,
+        evictions: Evictions,
+    ) -> None:
+        self._state = state
+        self._cycles = cycles
+        self._preemptions = preemptions
+        self._nominations = nominations
+        self._evictions = evictions
+
+    def denied_by(self, pod: PodInfo) -> Rules | None:
+        """None of them if an attempt may place the pod now, or have others evicted for it; else what it sleeps by. None
+        if only an attempt can tell."""
+        rules = self._cycles[pod.scheduler_name].denied_by(pod, self._nominations)
+        if not rules or not self._may_preempt(pod):
+            return rules
+        if not self._waits(pod) and self._preemptions[pod.scheduler_name].would_help(pod, self._evictions.victims):
+            return frozenset()
+        return self._with_those_behind(pod, rules)
+
+    def sleeps_by(self, pod: PodInfo, denied_by: Rules) -> Rules:
+        """After an attempt in which these rules denied all nodes: what has to be helped before the next."""
+        of_nodes = denied_by.isdisjoint({ITSELF, EMPTINESS})
+        return self._with_those_behind(pod, denied_by) if of_nodes and self._may_preempt(pod) else denied_by
+
+    def _may_preempt(self, pod: PodInfo) -> bool:
+        """There are pods of lower priority, and the pod may have them evicted."""
+        lowest = self._state.lowest_priority()
+        return lowest is not None and lowest < pod.priority and may_preempt(pod)
+
+    def _waits(self, pod: PodInfo) -> bool:
+        """The pod waits for others that are on their way out of its node, which may take it then."""
+        claim = self._nominations.node_of(pod.uid) or ""
+        waits = waits_on(self._state.nodes.get(claim), pod, self._evictions.victims)
+        return waits and not final(self._cycles[pod.scheduler_name].refusal(pod, claim))
+
+    def _with_those_behind(self, pod: PodInfo, rules: Rules) -> Rules:
+        behind = self._cycles[pod.scheduler_name].may_deny(pod)
+        claim = frozenset({CLAIM}) if self._nominations.node_of(pod.uid) else frozenset()
+        return rules | behind | claim

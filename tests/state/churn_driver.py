@@ -1,0 +1,371 @@
+"""Drives a scheduler as the runtime does, and checks all that it asks for: what it is told the model is told, too.
+
+Effects are carried out on the world by whoever drives the machine, and end when and how he likes: `binds`, `writes` (of
+volumes), `evicts` and `nominations` (to be written into the status of pods) are those that have not ended. `tried` has
+how much had `happened` when a pod was tried last.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.state.churn_checks import Anew, check_agreement, check_decision, check_place, check_same
+from tests.state.churn_model import OURS, Given, Model, Phase
+from tests.state.churn_objects import PLAIN, RANKS, pod, with_metadata, with_status
+from tests.state.churn_world import CLAIMS, VOLUMES, Listed, World
+
+from ksp.core.changes import (
+    SCHEDULER_ERROR,
+    Bind,
+    BindVolumes,
+    Change,
+    ClearNomination,
+    DeleteNode,
+    DeletePod,
+    Effect,
+    Evict,
+    Report,
+    SetNode,
+    SetObject,
+    SetPod,
+    Warn,
+)
+from ksp.core.queue import Place, SchedulingQueue
+from ksp.core.scheduler import Scheduler, Step
+from ksp.model.info import PodInfo
+from ksp.model.pod import PodCondition
+from ksp.model.storage import PersistentVolume
+from ksp.policy.profile import Profile
+
+FOR_EVER: Final = 1e9
+"""Seconds of patience with which no pod that slept in vain is ever woken by the net."""
+PROBED: Final = 8
+"""Of so many checks one also asks what would be decided now."""
+STEPS: Final = 200
+"""Attempts, or calls that ask about pods, after which nothing should be due any more."""
+
+
+class SeededDice:
+    def __init__(self) -> None:
+        self.random = random.Random(0)
+
+    def below(self, n: int) -> int:
+        return self.random.randrange(n)
+
+
+@dataclass
+class Binding:
+    """`done`: the API has done it, and nobody knows yet."""
+
+    effect: Bind
+    done: bool = False
+
+
+@dataclass
+class Writing:
+    effect: BindVolumes
+    done: bool = False
+
+
+@dataclass
+class Eviction:
+    effect: Evict
+    left: list[str] = field(default_factory=list)
+
+
+class Driver:
+    """A scheduler, what it is told, and what it asks for."""
+
+    def __init__(self, profile: Profile, ttl: float | None, patience: float) -> None:
+        self.profile = profile
+        self.scheduler = Scheduler([profile], SeededDice(), queue=SchedulingQueue(patience=patience), assumed_ttl=ttl)
+        self.world = World()
+        self.model = Model(ttl, profile.bind_timeout or 0.0)
+        self.now = 0.0
+        self.binds: dict[str, Binding] = {}
+        self.writes: dict[str, Writing] = {}
+        self.evicts: list[Eviction] = []
+        self.nominations: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
+        self.warned: set[tuple[str, str]] = set()
+        self.happened = 0
+        self.tried: dict[str, int] = {}
+        self.checks = 0
+
+    # ---- the watch
+
+    def show(self, stream: str, most: int = 1_000) -> None:
+        """The watch shows what is next in the stream."""
+        pending = self.world.streams[stream]
+        for _ in range(min(most, len(pending))):
+            match pending.popleft():
+                case Listed(began=began, pods=pods):
+                    self._listed(began, [pod.metadata.uid for pod in pods], [SetPod(pod) for pod in pods])
+                case change:
+                    self.tell(change)
+
+    def tell(self, change: Change) -> None:
+        self.happened += 1
+        self.scheduler.on(change, self.now)
+        self.model.told(change)
+        self.take_effects()
+        if isinstance(change, DeleteNode):
+            assert change.name not in self.model.nominations(), "a claim on a node that is gone"
+
+    def tell_again(self) -> None:
+        """Everything is told a second time, under other versions, pods that wait with what the scheduler itself has
+        written of why they do: nothing comes of it."""
+        before, generation = self.picture(), self.scheduler.state.generation
+        for known in list(self.model.pods.values()):
+            again = with_metadata(known, resource_version="again")
+            if known.metadata.uid not in self.model.placed():
+                said = PodCondition(type="PodScheduled", status="False", message=str(self.happened))
+                again = with_status(again, conditions=(said,))
+            self.tell(SetPod(again))
+        for row in list(self.model.nodes.values()):
+            self.tell(SetNode(with_metadata(row, resource_version="again")))
+        for (kind, namespace, name), obj in list(self.model.others.items()):
+            changes = {} if kind in (VOLUMES, CLAIMS) else {"resource_version": "again"}
+            self.tell(SetObject(kind, namespace, name, with_metadata(obj, **changes)))
+        assert self.picture() == before
+        assert self.scheduler.state.generation == generation
+
+    def picture(self) -> object:
+        """Who waits where, since when, and for what."""
+        queue = self.scheduler.queue
+        waiting = [(q.uid, q.place, q.added, q.attempts, q.unschedulable_by) for q in queue]
+        claims = {name: list(pods) for name, pods in queue.nominations.nodes().items()}
+        return waiting, claims, dict(queue.incoming), self.scheduler.pending(), self.scheduler.cache_size()
+
+    def _listed(self, began: float, there: list[str], shown: list[SetPod]) -> None:
+        for change in shown:
+            self.tell(change)
+        for uid in self.model.pods.keys() - set(there):
+            self.tell(DeletePod(uid))
+        self.scheduler.relisted(began, self.now)
+        self.model.relisted(began)
+        self.take_effects()
+
+    # ---- decisions
+
+    def step(self) -> bool:
+        """Whether a pod was due."""
+        queue = self.scheduler.queue
+        first = max((queued.info.priority for queued in queue if queued.place is Place.ACTIVE), default=None)
+        step = self.scheduler.step(self.now)
+        self.take_effects()
+        assert not self.model.overdue(self.now), "pods wait for claims for too long"
+        self.model.expire(self.now)
+        if step is None:
+            assert first is None
+            return False
+        assert first is None or step.pod.priority >= first, "a pod of lower priority is first"
+        self._decided(step)
+        self.tried[step.pod.uid] = self.happened
+        return True
+
+    def _decided(self, step: Step) -> None:
+        uid = step.pod.uid
+        assert self.model.waits(uid), "a pod that does not wait"
+        assert uid not in self.model.given, "placed twice"
+        anew = Anew(self.model, self.profile, self.scheduler)
+        check_decision(step, anew)
+        effect, *more = step.effects
+        warnings = [each for each in more if isinstance(each, Warn)]
+        for warning in warnings:
+            self._warn(warning)
+        if isinstance(effect, Report):
+            self._unfit(step, effect, [each for each in more if not isinstance(each, Warn)])
+            return
+        assert isinstance(effect, Bind | BindVolumes)
+        assert len(step.effects) == 1 + len(warnings)
+        assert effect.node == step.decision.node
+        check_place(effect, anew)
+        self._place(effect)
+
+    def _warn(self, warning: Warn) -> None:
+        assert warning.fields
+        for path in warning.fields:
+            assert (warning.pod.uid, path) not in self.warned, "told twice"
+            self.warned.add((warning.pod.uid, path))
+
+    def _place(self, effect: Bind | BindVolumes) -> None:
+        uid, model = effect.pod.uid, self.model
+        self.happened += 1
+        self.reasons.pop(uid, None)
+        model.nominated.pop(uid, None)
+        model.evicting.pop(uid, None)
+        if isinstance(effect, Bind):
+            model.given[uid] = Given(effect.node, Phase.BINDING, self.now)
+            self._bind(effect)
+        else:
+            model.given[uid] = Given(effect.node, Phase.VOLUMES, self.now, effect.pod.claim_names)
+            model.assume(uid, effect.node, effect.volumes)
+            assert uid not in self.writes, "volumes are written twice at a time"
+            self.writes[uid] = Writing(effect)
+
+    def _bind(self, effect: Bind) -> None:
+        assert effect.pod.uid not in self.binds, "two bindings at a time"
+        self.binds[effect.pod.uid] = Binding(effect)
+
+    def _unfit(self, step: Step, report: Report, more: list[Effect]) -> None:
+        """A pod that fits nowhere: it is said why, and others go for its sake, or nobody."""
+        pod, model, preempted = step.pod, self.model, step.preempted
+        self._report(report)
+        if preempted is not None:
+            self.happened += 1
+            there = model.nominations().get(preempted.node, ())
+            lower = [other for other in there if PodInfo.of(model.pods[other]).priority < pod.priority]
+            assert report.nominated_node == preempted.node
+            assert [each.pod.uid for each in more if isinstance(each, ClearNomination)] == lower
+            evicts = [each for each in more if isinstance(each, Evict)]
+            assert len(evicts) == bool(preempted.victims)
+            assert len(more) == len(lower) + len(evicts)
+            for uid in lower:
+                self._clear(uid)
+            for effect in evicts:
+                self._evict(effect, pod, preempted.node, [victim.uid for victim in preempted.victims])
+            model.nominate(pod.uid, preempted.node)
+            return
+        assert not more
+        if report.nominated_node is None:  # an error, or it waits for pods that are on their way out
+            model.follow_status(pod.uid)
+        else:
+            assert report.nominated_node == ""
+            model.nominated.pop(pod.uid, None)
+
+    def _evict(self, effect: Evict, pod: PodInfo, place: str, victims: list[str]) -> None:
+        assert (effect.preemptor.uid, effect.node) == (pod.uid, place)
+        assert [victim.uid for victim in effect.victims] == victims
+        assert all(uid in self.model.pods for uid in victims)
+        self.evicts.append(Eviction(effect, victims))
+        self.model.evicting.setdefault(pod.uid, set()).update(victims)
+
+    # ---- effects
+
+    def take_effects(self, losing: str = "") -> None:
+        """Effects that no attempt led to. Only that pod loses its claim on a node that is there."""
+        for effect in self.scheduler.effects():
+            self.happened += 1
+            uid = effect.pod.uid if not isinstance(effect, Evict) else ""
+            assert uid in self.model.pods, "an effect for a pod that is gone"
+            match effect:
+                case Bind(node=place):
+                    given = self.model.given[uid]
+                    assert (given.node, given.phase) == (place, Phase.CLAIMS)
+                    assert self.model.has_its_claims(uid), "the pod is bound before its claims"
+                    given.phase = Phase.BINDING
+                    self._bind(effect)
+                case Report(reason=reason):
+                    assert reason == SCHEDULER_ERROR
+                    assert self.model.given[uid].phase is Phase.CLAIMS
+                    self._report(effect)
+                    self.model.ended(uid)
+                case ClearNomination():
+                    assert uid == losing or self.model.nominated[uid] not in self.model.nodes
+                    self._clear(uid)
+                case _:
+                    raise AssertionError(effect)
+        assert self.scheduler.effects() == ()
+
+    def _report(self, report: Report) -> None:
+        assert report.message
+        self.reasons[report.pod.uid] = report.message
+        if report.nominated_node is not None:
+            self.nominations[report.pod.uid] = report.nominated_node
+
+    def _clear(self, uid: str) -> None:
+        self.model.nominated.pop(uid)
+        self.nominations[uid] = ""
+
+    # ---- outcomes
+
+    def bound(self, uid: str) -> None:
+        """The binding is known to have succeeded."""
+        del self.binds[uid]
+        self.scheduler.bind_succeeded(uid, self.now)
+        given = self.model.given.get(uid)
+        if given is not None:
+            given.phase, given.since = Phase.BOUND, self.now
+        self.take_effects()
+
+    def not_bound(self, uid: str) -> None:
+        self.happened += 1
+        self.binds.pop(uid, None)
+        self.writes.pop(uid, None)
+        self.scheduler.bind_failed(uid, self.now)
+        self.model.ended(uid)
+        self.take_effects()
+
+    def write(self, writing: Writing, most: int = 1_000) -> bool:
+        """The API is told of so many objects; whether that are all, and all is well."""
+        return writing.done or self.world.write_volumes(writing.effect, most, self._wrote)
+
+    def _wrote(self, known: Any, stored: Any) -> None:
+        """The scheduler need not wait for a watch to see what was written."""
+        self.happened += 1
+        who, kind = stored.metadata, VOLUMES if isinstance(stored, PersistentVolume) else CLAIMS
+        there = self.model.others.get((kind, who.namespace, who.name))
+        if there is not None and there.metadata.resource_version == known.metadata.resource_version:
+            self.model.told(SetObject(kind, who.namespace, who.name, stored))
+        self.scheduler.wrote(known, stored, self.now)
+        self.take_effects()
+
+    def written(self, uid: str) -> None:
+        """The API has been told which volumes the pod's claims get."""
+        del self.writes[uid]
+        given = self.model.given.get(uid)
+        if given is not None:
+            given.phase, given.since = Phase.CLAIMS, self.now
+        self.scheduler.volumes_written(uid, self.now)
+        self.take_effects()
+
+    def evicted(self, eviction: Eviction, *, done: bool) -> None:
+        self.evicts.remove(eviction)
+        uid = eviction.effect.preemptor.uid
+        if not done:
+            self.model.evicting.pop(uid, None)
+        self.scheduler.evictions_ended(uid, self.now, done=done)
+        self.take_effects(losing="" if done else uid)
+        assert done or uid not in self.model.nominated
+
+    # ---- time
+
+    def wait(self, seconds: float) -> None:
+        """Nothing is due before the scheduler has said it would be."""
+        due, happened = self.scheduler.next_deadline(self.now), self.happened
+        self.now += seconds
+        if due is None or due > self.now:
+            assert not self.step(), "a pod was due of which nobody knew"
+            assert self.happened == happened, "something was due of which nobody knew"
+
+    def step_until_nothing_is_due(self) -> int:
+        """How many attempts there were."""
+        attempts = 0
+        for _ in range(STEPS):
+            due = self.scheduler.next_deadline(self.now)
+            if due is None or due > self.now:
+                assert self.scheduler.pending()["active"] == 0
+                return attempts
+            attempts += self.step()
+        raise AssertionError("something is always due, and nothing comes of it")
+
+    def check(self) -> None:
+        """What has to hold at any time."""
+        anew = Anew(self.model, self.profile, self.scheduler)
+        check_agreement(self.scheduler, self.model, anew)
+        for queued in self.scheduler.queue:
+            if queued.place is Place.UNSCHEDULABLE:
+                assert self.reasons.get(queued.uid), "nobody was told why the pod waits"
+        ends, due = self.model.next_end(), self.scheduler.next_deadline(self.now)
+        assert ends is None or (due is not None and due <= max(ends, self.now)), "nobody looks then"
+        self.checks += 1
+        if self.checks % PROBED == 0:
+            self._probe(self.checks // PROBED, anew)
+
+    def _probe(self, number: int, anew: Anew) -> None:
+        """What would be said now of a pod that nobody waits for: of another one each time."""
+        probe = PodInfo.of(pod(PLAIN[number % len(PLAIN)], number % len(RANKS), "probe", f"probe.{number}"))
+        check_same(self.scheduler.cycles[OURS].decide(probe), anew.cycle.decide(probe))

@@ -1,0 +1,131 @@
+"""The churn machine notices what it is for: each bug is put in, and the machine fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from tests.state.test_churn_machine import ChurnMachine
+
+from ksp.core.assume_cache import AssumeCache
+from ksp.core.bindings import Bindings, Ended
+from ksp.core.changes import ClearNomination
+from ksp.core.errors import InternalError
+from ksp.core.evictions import Evictions
+from ksp.core.outcomes import Outcomes
+from ksp.core.preemption import Preemption, attempt, eligibility
+from ksp.core.queue import SchedulingQueue
+from ksp.core.scheduler import Scheduler
+from ksp.core.state import ClusterState
+from ksp.core.volume_binder import Promise
+from ksp.core.wake import ROOM
+from ksp.core.with_nominated import WithNominated
+from ksp.model.info import PodInfo
+
+Patch = pytest.MonkeyPatch
+
+
+def what_was_assumed_of_volumes_stays_when_binding_fails(patch: Patch) -> None:
+    patch.setattr(AssumeCache, "release", lambda *_: frozenset())
+
+
+def volumes_that_are_promised_look_free(patch: Patch) -> None:
+    patch.setattr(Promise, "over", lambda _, volume: volume)
+
+
+def nominated_pods_keep_a_node_that_is_gone(patch: Patch) -> None:
+    patch.setattr(Outcomes, "lose_node", lambda *_: None)
+
+
+def nobody_is_told_that_a_nomination_ended(patch: Patch) -> None:
+    effects = Scheduler.effects
+    patch.setattr(
+        Scheduler, "effects", lambda self: tuple(e for e in effects(self) if not isinstance(e, ClearNomination))
+    )  # fmt: skip
+
+
+def a_pod_that_goes_wakes_nobody(patch: Patch) -> None:
+    move = Outcomes.move
+    patch.setattr(Outcomes, "move", lambda self, events, now: move(self, events - ROOM, now))
+
+
+def a_pod_that_could_preempt_is_not_woken(patch: Patch) -> None:
+    patch.setattr(Preemption, "would_help", lambda *_: False)
+
+
+def a_pod_whose_binding_failed_is_lost(patch: Patch) -> None:
+    patch.setattr(SchedulingQueue, "retry", lambda _, queued, __: queued.place)
+
+
+def a_second_preemption_does_not_wait_for_the_first(patch: Patch) -> None:
+    patch.setattr(Evictions, "victims", ())
+
+
+def victims_that_went_are_waited_for(patch: Patch) -> None:
+    patch.setattr(Evictions, "shown", lambda *_: None)
+
+
+def room_for_nominated_pods_is_given_to_others(patch: Patch) -> None:
+    patch.setattr(WithNominated, "verdicts", lambda *_: {})
+
+
+def a_victim_that_is_put_back_counts_twice(patch: Patch) -> None:
+    put_back = ClusterState.put_back
+
+    def twice(self: ClusterState, pod: PodInfo, node: str, order: Mapping[str, int]) -> None:
+        put_back(self, pod, node, order)
+        self.nodes[node]._count(pod, 1)
+
+    patch.setattr(ClusterState, "put_back", twice)
+
+
+def budgets_are_taken_for_what_they_were(patch: Patch) -> None:
+    patch.setattr(Preemption, "_current_budgets", lambda self: self._budgets)
+
+
+def pods_that_must_not_preempt_do(patch: Patch) -> None:
+    for module in (attempt, eligibility):
+        patch.setattr(module, "may_preempt", lambda _: True)
+
+
+def claims_that_are_bound_are_not_noticed(patch: Patch) -> None:
+    patch.setattr(Bindings, "claim_changed", lambda *_: Ended())
+
+
+def nobody_knows_when_waiting_for_claims_ends(patch: Patch) -> None:
+    patch.setattr(Bindings, "next_deadline", lambda _: None)
+
+
+def what_was_bound_and_lost_is_never_found_out(patch: Patch) -> None:
+    patch.setattr(Outcomes, "relisted", lambda *_: None)
+
+
+SEEDED: list[Callable[[Patch], None]] = [
+    what_was_assumed_of_volumes_stays_when_binding_fails,
+    volumes_that_are_promised_look_free,
+    nominated_pods_keep_a_node_that_is_gone,
+    nobody_is_told_that_a_nomination_ended,
+    a_pod_that_goes_wakes_nobody,
+    a_pod_that_could_preempt_is_not_woken,
+    a_pod_whose_binding_failed_is_lost,
+    room_for_nominated_pods_is_given_to_others,
+    a_victim_that_is_put_back_counts_twice,
+    budgets_are_taken_for_what_they_were,
+    a_second_preemption_does_not_wait_for_the_first,
+    victims_that_went_are_waited_for,
+    pods_that_must_not_preempt_do,
+    claims_that_are_bound_are_not_noticed,
+    nobody_knows_when_waiting_for_claims_ends,
+    what_was_bound_and_lost_is_never_found_out,
+]
+
+
+@pytest.mark.parametrize("bug", SEEDED, ids=lambda bug: bug.__name__)
+def test_the_machine_fails_with_the_bug_in(bug: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    bug(monkeypatch)
+    often: Any = settings(max_examples=200, stateful_step_count=50, phases=[Phase.generate], report_multiple_bugs=False)
+    with pytest.raises((AssertionError, InternalError)):
+        run_state_machine_as_test(ChurnMachine, settings=often)
