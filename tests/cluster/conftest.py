@@ -73,9 +73,7 @@ async def cluster(client: Client) -> AsyncIterator[Cluster]:
     minor = int(re.sub(r"\D.*", "", version["minor"]))
     view = Cluster(client, secrets.token_hex(4), minor, await _policy_group(client))
     await view.make_namespace()
-    actor = asyncio.create_task(
-        Actor(client, view.budgets, namespace=view.namespace, node_selector=view.selector).run()
-    )
+    actor = asyncio.create_task(Actor(client, view.budgets, namespace=view.namespace, selector=view.selector).run())
     try:
         yield view
     finally:
@@ -95,10 +93,11 @@ async def _policy_group(client: Client) -> str:
 
 @pytest.fixture
 def scheduling(server: Server, cluster: Cluster) -> Scheduling:
-    """Runs the scheduler: `async with scheduling(unread_fields=...) as app`. Flags are those of `Options`."""
+    """Runs the scheduler: `async with scheduling(unread_fields=...) as app`. Flags are those of `Options`; and
+    `bind_timeout` are the seconds in which claims have to be bound."""
 
-    def start(**flags: Any) -> AbstractAsyncContextManager[App]:
-        policy = default_policy(cluster.scheduler)
+    def start(*, bind_timeout: int | None = None, **flags: Any) -> AbstractAsyncContextManager[App]:
+        policy = default_policy(cluster.scheduler, bind_timeout)
         options = Options(policy, str(server.kubeconfig), **({"port": None, "seed": 1} | flags))
         return running(App(options))
 

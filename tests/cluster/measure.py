@@ -48,7 +48,7 @@ async def _scene(folder: Path, inactivity: float) -> AsyncIterator[tuple[Relay, 
         cluster = Cluster(client, "measure", 36, "/apis/policy/v1")
         await cluster.make_namespace()
         actor = asyncio.create_task(
-            Actor(client, cluster.budgets, namespace=cluster.namespace, node_selector=cluster.selector).run()
+            Actor(client, cluster.budgets, namespace=cluster.namespace, selector=cluster.selector).run()
         )
         await cluster.node("a", cpu="64")
         options = Options(

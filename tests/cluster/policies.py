@@ -6,14 +6,25 @@ from dataclasses import replace
 from functools import cache
 
 from ksp.policy.load import DEFAULT, load, profiles
-from ksp.policy.profile import Profile
+from ksp.policy.profile import BIND_TIMEOUT, VOLUME_BINDING, Profile
 from ksp.runtime.options import Policy
 from ksp.source.origin import Texts
 
 
-def default_policy(scheduler_name: str) -> Policy:
-    profiles = tuple(replace(profile, scheduler_name=scheduler_name) for profile in _default())
-    return Policy("default", "not hashed", profiles)
+def default_policy(scheduler_name: str, bind_timeout: int | None = None) -> Policy:
+    """`bind_timeout`: the seconds in which claims have to be bound, if not those of the policy."""
+    profiles = (replace(profile, scheduler_name=scheduler_name) for profile in _default())
+    if bind_timeout is not None:
+        profiles = (_with_timeout(profile, bind_timeout) for profile in profiles)
+    return Policy("default", "not hashed", tuple(profiles))
+
+
+def _with_timeout(profile: Profile, seconds: int) -> Profile:
+    predicates = (
+        replace(each, arguments={**each.arguments, BIND_TIMEOUT: seconds}) if each.plugin == VOLUME_BINDING else each
+        for each in profile.predicates
+    )
+    return replace(profile, predicates=tuple(predicates))
 
 
 @cache

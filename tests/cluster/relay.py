@@ -1,4 +1,5 @@
-"""A TCP relay before an API server, which can do to connections what networks do: cut them, or say nothing more."""
+"""A TCP relay before an API server, which can do to connections what networks do: cut them, say nothing more, or be
+late with a request."""
 
 from __future__ import annotations
 
@@ -23,6 +24,23 @@ class Relay:
         self.port = 0
         self._server_port = server_port
         self._connections: set[_Connection] = set()
+        self._held: dict[bytes, tuple[asyncio.Event, asyncio.Event]] = {}
+
+    def hold(self, start: bytes) -> asyncio.Event:
+        """Requests that begin so wait for `release`; the event tells that one does."""
+        arrived = asyncio.Event()
+        self._held[start] = arrived, asyncio.Event()
+        return arrived
+
+    def release(self, start: bytes) -> None:
+        """Those that wait go on, and later ones do not wait."""
+        self._held.pop(start)[1].set()
+
+    async def _late(self, data: bytes) -> None:
+        for start, (arrived, released) in list(self._held.items()):
+            if data.startswith(start):
+                arrived.set()
+                await released.wait()
 
     def freeze(self) -> int:
         """The connections that are open now become half-open; how many those are. New ones work."""
@@ -62,11 +80,11 @@ class Relay:
         finally:
             self._connections.discard(connection)
 
-    @staticmethod
-    async def _pump(connection: _Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(self, connection: _Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65536):
                 await connection.flows.wait()
+                await self._late(data)
                 writer.write(data)
                 await writer.drain()
         for end in connection.ends:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests.cluster.conftest import Scheduling
-from tests.cluster.view import Cluster
+from tests.cluster.view import VOLUMES, Cluster, Json
 
 
 async def test_a_bound_pod_runs_and_a_deleted_one_goes(cluster: Cluster, scheduling: Scheduling) -> None:
@@ -29,3 +31,46 @@ async def test_a_budget_gets_its_status(cluster: Cluster, scheduling: Scheduling
                 "status"
             ]
             assert (status["expectedPods"], status["disruptionsAllowed"]) == (1, allowed)
+
+
+def phase(wanted: str) -> Callable[[Json], bool]:
+    return lambda found: bool(found["status"].get("phase") == wanted)
+
+
+async def test_a_claim_that_waits_for_no_pod_has_a_volume_made_that_goes_with_it(cluster: Cluster) -> None:
+    made = await cluster.storage_class("made", mode="Immediate")
+    await cluster.claim("data", made)
+    claim = await cluster.until(cluster.claims, "data", phase("Bound"))
+    volume = await cluster.until(VOLUMES, claim["spec"]["volumeName"], phase("Bound"))
+    assert volume["spec"]["claimRef"]["uid"] == claim["metadata"]["uid"]
+    assert "nodeAffinity" not in volume["spec"]
+    await cluster.delete(f"{cluster.claims}/data")
+    await cluster.gone(cluster.claims, "data")
+    await cluster.gone(VOLUMES, volume["metadata"]["name"])
+
+
+async def test_a_volume_that_was_there_before_its_claim_is_kept_and_nobody_gets_it(cluster: Cluster) -> None:
+    local = await cluster.storage_class("local", provisioner="kubernetes.io/no-provisioner", mode="Immediate")
+    volume = await cluster.volume("disk", local, "nowhere", claim="data")
+    await cluster.claim("data", local)
+    await cluster.until(cluster.claims, "data", phase("Bound"))
+    await cluster.delete(f"{cluster.claims}/data")
+    await cluster.until(VOLUMES, volume, phase("Released"))
+    await cluster.gone(cluster.claims, "data")
+    await cluster.claim("next", local)
+    second = await cluster.volume("second", local, "nowhere")
+    claim = await cluster.until(cluster.claims, "next", phase("Bound"))
+    assert claim["spec"]["volumeName"] == second
+
+
+async def test_a_claim_that_a_pod_uses_goes_after_it(cluster: Cluster, scheduling: Scheduling) -> None:
+    await cluster.node("a")
+    await cluster.claim("data", await cluster.storage_class("made"))
+    async with scheduling():
+        await cluster.pod_with("data", "db")
+        await cluster.bound("db")
+        await cluster.delete(f"{cluster.claims}/data")
+        claim = await cluster.send("GET", f"{cluster.claims}/data")
+        assert "deletionTimestamp" in claim["metadata"]
+        await cluster.delete(f"{cluster.pods}/db")
+        await cluster.gone(cluster.claims, "data")

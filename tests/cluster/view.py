@@ -1,4 +1,5 @@
-"""What a test sees of a cluster: it makes nodes, pods and budgets of its own, and waits for what becomes of them."""
+"""What a test sees of a cluster: it makes nodes, pods, budgets and volumes of its own, and waits for what becomes of
+them."""
 
 from __future__ import annotations
 
@@ -14,6 +15,11 @@ from ksp.kube.http.client import Client
 
 Json = dict[str, Any]
 LABEL = "ksp.test/of"
+VOLUMES = "/api/v1/persistentvolumes"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+FINALIZER = "ksp.test/stays"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PATIENCE = 30.0
 """Seconds that anything may take: far more than it does, so that only what never happens fails."""
 
@@ -28,6 +34,9 @@ class Cluster:
     minor: int
     budgets: str
     _nodes: list[str] = field(default_factory=list)
+    _classes: list[str] = field(default_factory=list)
+    _priorities: list[str] = field(default_factory=list)
+    _lasting: list[str] = field(default_factory=list)
 
     @property
     def namespace(self) -> str:
@@ -79,9 +88,77 @@ class Cluster:
         pod = {"metadata": {"name": name, "labels": {"app": name}}, "spec": wanted | spec}
         return await self.send("POST", self.pods, pod)
 
+    async def priority(self, name: str, value: int, **fields: Any) -> str:
+        """A priority class; its name in the cluster."""
+        full = f"{self.token}-{name}"
+        await self.send("POST", PRIORITIES, {"metadata": {"name": full}, "value": value, **fields})
+        self._priorities.append(full)
+        return full
+
+    async def budget(self, name: str, spec: Json) -> None:
+        """A disruption budget, once its status says that it has counted its pods."""
+        path = f"{self.budgets}/namespaces/{self.namespace}/poddisruptionbudgets"
+        await self.send("POST", path, {"metadata": {"name": name}, "spec": spec})
+        await self.until(path, name, lambda budget: (budget.get("status") or {}).get("currentHealthy", 0) > 0)
+
+    async def lasts(self, name: str) -> None:
+        """The pod stays, when it is deleted, until `let_go`; so that what it goes through can be seen."""
+        self._lasting.append(name)
+        await self.patch(f"{self.pods}/{name}", {"metadata": {"finalizers": [FINALIZER]}})
+
+    async def let_go(self, name: str) -> None:
+        """Returns when the pod is gone, which was deleted before."""
+        self._lasting.remove(name)
+        await self.patch(f"{self.pods}/{name}", {"metadata": {"finalizers": None}})
+        await self.gone(self.pods, name)
+
     @property
     def pods(self) -> str:
         return f"/api/v1/namespaces/{self.namespace}/pods"
+
+    @property
+    def claims(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/persistentvolumeclaims"
+
+    async def storage_class(
+        self, name: str, *, provisioner: str = "made.ksp.test", mode: str = "WaitForFirstConsumer", acted: bool = True
+    ) -> str:
+        """A storage class; its name in the cluster. Unless it is `acted`, nobody makes volumes for it."""
+        full = f"{self.token}-{name}"
+        labels = {LABEL: self.token} if acted else {}
+        found = {"metadata": {"name": full, "labels": labels}, "provisioner": provisioner, "volumeBindingMode": mode}
+        await self.send("POST", CLASSES, found)
+        self._classes.append(full)
+        return full
+
+    async def claim(self, name: str, of: str, *, mode: str = "ReadWriteOnce") -> Json:
+        """A claim of that class for 1Gi, as the server made it."""
+        spec = {"storageClassName": of, "accessModes": [mode], "resources": {"requests": {"storage": "1Gi"}}}
+        return await self.send("POST", self.claims, {"metadata": {"name": name}, "spec": spec})
+
+    async def volume(self, name: str, of: str, node: str, *, claim: str | None = None) -> str:
+        """A volume of that class on that node, promised to a claim if one is named; its name in the cluster. Returns
+        when the actor has seen it."""
+        full = f"{self.token}-{name}"
+        term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+        spec: Json = {
+            "storageClassName": of,
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "local": {"path": "/mnt"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        }
+        if claim is not None:
+            kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+            spec["claimRef"] = kind | {"namespace": self.namespace, "name": claim}
+        await self.send("POST", VOLUMES, {"metadata": {"name": full, "labels": {LABEL: self.token}}, "spec": spec})
+        await self.until(VOLUMES, full, lambda volume: volume["status"].get("phase") in ("Available", "Bound"))
+        return full
+
+    async def pod_with(self, claim: str, name: str, **spec: Any) -> Json:
+        """A pod that mounts the claim."""
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
+        return await self.pod(name, volumes=[volume], **spec)
 
     async def send(self, method: str, path: str, body: Json | None = None, content: str = "application/json") -> Json:
         data = None if body is None else json.dumps(body).encode()
@@ -143,6 +220,11 @@ class Cluster:
                         if json.loads(line)["type"] == "DELETED":
                             return
 
+    async def nominated(self, name: str) -> str:
+        """The node that the pod waits for, once its status names one."""
+        pod = await self.until(self.pods, name, lambda pod: bool(nominated(pod)))
+        return nominated(pod)
+
     async def refused(self, name: str, why: str) -> Json:
         """The condition PodScheduled once it says that the pod has no node, and that text."""
         pod = await self.until(self.pods, name, lambda pod: why in scheduled(pod).get("message", ""))
@@ -171,9 +253,27 @@ class Cluster:
     async def clean_up(self) -> None:
         """Takes away what the test made, so that a server which is not ours is as it was."""
         await self._away(self.pods)
+        for name in self._lasting:
+            with contextlib.suppress(ApiError):  # it is gone by now
+                await self.patch(f"{self.pods}/{name}", {"metadata": {"finalizers": None}})
         for node in self._nodes:
             await self._away(f"/api/v1/nodes/{node}")
+        for storage_class in self._classes:
+            await self._away(f"{CLASSES}/{storage_class}")
+        for priority in self._priorities:
+            await self._away(f"{PRIORITIES}/{priority}")
+        await self._unprotected_away(self.claims, {})
+        await self._unprotected_away(VOLUMES, {"labelSelector": self.selector})
         await self._away(f"/api/v1/namespaces/{self.namespace}")
+
+    async def _unprotected_away(self, path: str, query: dict[str, str]) -> None:
+        """All of them, though somebody may still use them."""
+        listed = json.loads((await self.client.request("GET", path, query=query)).body)
+        for found in listed.get("items") or ():
+            one = f"{path}/{found['metadata']['name']}"
+            await self._away(one)
+            with contextlib.suppress(ApiError):  # it is gone by now
+                await self.patch(one, {"metadata": {"finalizers": None}})
 
     async def _away(self, path: str) -> None:
         try:
@@ -185,8 +285,25 @@ class Cluster:
 
 def scheduled(pod: Json) -> Json:
     """The condition PodScheduled; empty if there is none."""
+    return condition(pod, "PodScheduled")
+
+
+def selected_node(claim: Json) -> str:
+    """The node for which a volume is to be made for the claim; empty if none is chosen."""
+    node: str = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE, "")
+    return node
+
+
+def condition(pod: Json, type: str) -> Json:
+    """The pod's condition of that type; empty if there is none."""
     conditions = pod.get("status", {}).get("conditions") or ()
-    return next((dict(each) for each in conditions if each["type"] == "PodScheduled"), {})
+    return next((dict(each) for each in conditions if each["type"] == type), {})
+
+
+def nominated(pod: Json) -> str:
+    """The node that the pod waits for; empty if there is none."""
+    name: str = pod.get("status", {}).get("nominatedNodeName", "")
+    return name
 
 
 def is_usable(node: Json) -> bool:

@@ -18,7 +18,7 @@ _HEADS: Final = (
 )  # fmt: skip
 _FIGURES: Final = {
     "decisions_per_second": "decisions/s", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "cpu_ms_per_decision": "cpu ms",
-    "peak_memory_mib": "MiB",
+    "peak_memory_mib": "MiB", "preemptions_per_second": "preemptions/s",
 }  # fmt: skip
 
 
@@ -88,18 +88,31 @@ def _conditions(of: Conditions) -> str:
 
 
 def measurements(record: Record) -> Table:
-    """A row for each workload and size; of several runs the medians, and the spread of the first figure."""
-    return Table(_HEADS, [_row(each) for each in record.summaries()])
+    """A row for each workload and size; of several runs the medians, and the spread of the first figure. Preemptions
+    stand last, if there are any."""
+    found = record.summaries()
+    if not any(each.median.preemptions for each in found):
+        return Table(_HEADS, [_row(each) for each in found])
+    heads = (*_HEADS, "preemptions", "preemptions/s")
+    return Table(heads, [[*_row(each), *_preemptions(each)] for each in found])
+
+
+def _preemptions(of: Summary) -> list[str]:
+    return [f"{of.median.preemptions:,}", _rate(of, "preemptions_per_second")] if of.median.preemptions else ["-", "-"]
+
+
+def _rate(of: Summary, name: str) -> str:
+    """With the spread of several runs."""
+    rate = f"{getattr(of.median, name):,.0f}"
+    return rate if of.runs == 1 else f"{rate} ({_range(of.spread[name])})"
 
 
 def _row(of: Summary) -> list[str]:
     conditions, found = of.conditions, of.median
-    rate = f"{found.decisions_per_second:,.0f}"
-    if of.runs > 1:
-        rate += f" ({_range(of.spread['decisions_per_second'])})"
     times = (found.p50_ms, found.p90_ms, found.p99_ms, found.max_ms, found.cold_ms)
     return [
-        conditions.workload, f"{conditions.nodes:,}", f"{conditions.pods:,}", f"{conditions.existing or 0:,}", rate,
+        conditions.workload, f"{conditions.nodes:,}", f"{conditions.pods:,}", f"{conditions.existing or 0:,}",
+        _rate(of, "decisions_per_second"),
         *(milliseconds(time) for time in times), share(found.hit_rate), milliseconds(found.cpu_ms_per_decision),
         f"{found.peak_memory_mib:,.0f}",
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import Protocol
 
-from ksp.core.changes import Bind, Report
+from ksp.core.changes import Bind, BindVolumes, Evict, Report
 from ksp.core.queue import Place
 from ksp.core.scheduler import Scheduler, Step
 from ksp.model.info import PodInfo
@@ -59,22 +59,34 @@ class Follower:
         record.attempts, record.decided = step.attempt, self.now()
         for effect in step.effects:
             match effect:
-                case Bind(node=node):
+                case Bind(node=node) | BindVolumes(node=node):
                     record.fate, record.node, record.message, record.reasons = Fate.PLACED, node, "", {}
                     self.last_placed = record.decided
                     self.open_bindings += 1
                 case Report(message=message):
                     record.message, record.reasons = message, reasons_of(step.decision, self._nodes())
+                case Evict(preemptor=preemptor, victims=victims):
+                    self._evicted(preemptor, victims)
                 case _:
                     pass
         self._news.append((record.decided, replace(record)))
+
+    def _evicted(self, preemptor: PodInfo, victims: Iterable[PodInfo]) -> None:
+        for victim in victims:
+            record = self.records.get(victim.uid)
+            if record is not None:
+                record.fate, record.node = Fate.EVICTED, ""
+                record.evicted_by = f"{preemptor.namespace}/{preemptor.name}"
 
     def bound(self, binding: Binding, now: float) -> None:
         self.open_bindings -= 1
 
     def not_bound(self, binding: Binding, message: str, now: float) -> None:
+        self.wait_failed(binding.pod, message)
+
+    def wait_failed(self, pod: PodInfo, message: str) -> None:
         self.open_bindings -= 1
-        record = self._record(binding.pod)
+        record = self._record(pod)
         record.fate, record.node, record.message = Fate.WAITING, "", message
 
     def fault(self, where: str, pod: PodInfo | None) -> None:
@@ -97,6 +109,8 @@ class Follower:
         """Nothing more will happen by itself: all these pods were tried, all bindings are confirmed, and none of those
         that back off has still to hear of a pod that was placed after its last attempt."""
         if scheduler.pending()["active"] or self.open_bindings or scheduler.cache.assumed_count:
+            return False
+        if scheduler.evictions.victims:
             return False
         if not all(uid in self.records for uid in uids):
             return False

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ksp.cli.amounts import human, percent
 from ksp.cli.terminal import counted
-from ksp.sim.outcome import Fate, NodeUse, Outcome, PodRecord, totals
+from ksp.sim.outcome import Eviction, Fate, NodeUse, Outcome, PodRecord, totals
 from ksp.sim.texts import ManifestError
 
 COLUMNS = 100
@@ -147,6 +147,33 @@ def reason_set(record: PodRecord) -> str:
     return "; ".join(sorted(record.reasons)) or record.message
 
 
+# ---- who had to go
+
+
+def evictions_by_pod(evictions: Iterable[Eviction]) -> Table:
+    """Each pod that was evicted, with the node that it left and the pod for which it did."""
+    table = _table("pod", "had to leave", "for")
+    for each in evictions:
+        table.add_row(_cell(each.pod), _cell(each.node), _cell(each.by))
+    return table
+
+
+def evictions_by_preemptor(evictions: Iterable[Eviction]) -> Table:
+    """For whom how many pods had to go, those for whom the most did first, with examples."""
+    table = _table("evicted", "for", "for example", right=("evicted",))
+    groups: dict[str, list[Eviction]] = {}
+    for each in evictions:
+        groups.setdefault(each.by, []).append(each)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    for by, gone in ordered[:_MOST_REASONS]:
+        examples = [f"{printable(each.pod)} on {printable(each.node)}" for each in gone[:_EXAMPLES]]
+        table.add_row(f"{len(gone):,}", _cell(by), Text("\n".join(examples), overflow="fold"))
+    rest = ordered[_MOST_REASONS:]
+    if rest:
+        table.add_row(f"{sum(len(gone) for _, gone in rest):,}", counted(len(rest), "other pod"), "")
+    return table
+
+
 # ---- sums
 
 
@@ -172,6 +199,11 @@ def summary(outcome: Outcome, clock: str = "of virtual time") -> Iterator[str]:
     alone = Counter(printable(r.message) for r in outcome.records if r.fate is Fate.LEFT_ALONE)
     for why, count in alone.items():
         yield f"{counted(count, 'pod')} left alone: {why}"
+    if outcome.evictions:
+        preemptors = len({each.by for each in outcome.evictions})
+        ran = sum(each.was_running for each in outcome.evictions)
+        before = f", {ran:,} of them ran from the start" if ran else ""
+        yield f"{counted(len(outcome.evictions), 'pod')} evicted for {counted(preemptors, 'other')}{before}"
     left = sum(record.left is not None for record in outcome.records)
     if left:
         yield f"{counted(left, 'pod')} went away again"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ksp.sim.outcome import Fate, NodeUse, Outcome, PodRecord
+from ksp.sim.outcome import Eviction, Fate, NodeUse, Outcome, PodRecord
 from ksp.sim.texts import ManifestError
 
 
@@ -24,6 +24,7 @@ def render(
             "pods": len(outcome.records),
             "placed": outcome.count(Fate.PLACED),
             "waiting": outcome.count(Fate.WAITING),
+            "evicted": len(outcome.evictions),
             "leftAlone": outcome.count(Fate.LEFT_ALONE),
             "left": sum(record.left is not None for record in outcome.records),
         },
@@ -37,6 +38,7 @@ def render(
             for name, each in outcome.allocation.items()
         },
         "pods": [_pod(record) for record in outcome.records],
+        "evictions": [_eviction(each) for each in outcome.evictions],
         "nodes": [_node(node) for node in outcome.nodes],
         "invalid": [
             {"file": error.file, "line": error.line, "field": error.field, "message": error.message}
@@ -60,7 +62,12 @@ def _pod(record: PodRecord) -> dict[str, object]:
         "arrived": record.arrived,
         "decided": record.decided,
         "left": record.left,
+        "evictedBy": record.evicted_by or None,
     }
+
+
+def _eviction(each: Eviction) -> dict[str, object]:
+    return {"pod": each.pod, "node": each.node, "by": each.by, "at": each.at, "wasRunning": each.was_running}
 
 
 def _node(node: NodeUse) -> dict[str, object]:

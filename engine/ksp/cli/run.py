@@ -74,6 +74,15 @@ def _name(_context: click.Context, _option: click.Parameter, value: str | None) 
     show_default=True,
     help="Give up a watch that has been silent for so long, and open it again.",
 )
+@click.option(
+    "--assumed-pod-ttl",
+    type=click.FloatRange(0),
+    callback=_finite,
+    metavar="SECONDS",
+    default=0.0,
+    show_default=True,
+    help="Forget a pod that was bound if no watch shows it for so long; 0 is never, which is safer.",
+)
 @click.option("--bind-address", metavar="IP", default="127.0.0.1", show_default=True, help="For health and metrics.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=10251, show_default=True, help="For health and metrics; 0 is none."
@@ -99,8 +108,8 @@ def _name(_context: click.Context, _option: click.Parameter, value: str | None) 
 def run(
     kubeconfig: str | None, master: str | None, scheduler_name: str | None, policy_file: str | None,
     policy_dir: str | None, algorithm_provider: str | None, percentage: int | None, unread_fields: str, qps: float,
-    burst: int, watch_inactivity: float, bind_address: str, port: int, seed: int | None, gates: dict[str, bool],
-    verbosity: int,
+    burst: int, watch_inactivity: float, assumed_pod_ttl: float, bind_address: str, port: int, seed: int | None,
+    gates: dict[str, bool], verbosity: int,
 ) -> None:  # fmt: skip
     """Schedule the pods of a cluster.
 
@@ -118,7 +127,7 @@ def run(
     options = Options(
         policy, kubeconfig, master, qps=qps, burst=burst, unread_fields=UnreadFields(unread_fields),
         bind_address=bind_address, port=port or None, watch_inactivity=watch_inactivity, seed=seed,
-        equivalence_classes=gates[EQUIVALENCE_CLASSES],
+        equivalence_classes=gates[EQUIVALENCE_CLASSES], assumed_ttl=assumed_pod_ttl or None,
     )  # fmt: skip
     set_up(verbosity)
     try:

@@ -77,7 +77,7 @@ def simulate(
     paths: tuple[str, ...], openb: Path | None, policy: str | None, provider: str | None, seed: int, departures: bool,
     percentage: int | None, limit: int | None, skip_invalid: bool, output_format: str, output: Path | None,
 ) -> None:  # fmt: skip
-    """Schedule the pods of a cluster in virtual time: where each goes, and why the rest do not.
+    """Schedule the pods of a cluster in virtual time: where each goes, why the rest do not, and who has to go for whom.
 
     PATH is a manifest, what `kubectl get -o yaml` or `-o json` printed, a folder of these, `-` for standard input, or
     the folder of a trace in the openb format. Pods that name a node run already. Exits 0 if some pods find no node, and
@@ -151,6 +151,10 @@ def _report(outcome: Outcome, workload: Workload) -> Iterator[RenderableType]:
     if waiting:
         table = report.reasons_by_pod(waiting) if small else report.reasons_by_count(waiting)
         yield report.titled("Why the rest did not", table)
+    if outcome.evictions:
+        few = len(outcome.evictions) <= report.SMALL
+        table = (report.evictions_by_pod if few else report.evictions_by_preemptor)(outcome.evictions)
+        yield report.titled("Who had to go", table)
     if outcome.nodes:
         yield report.titled("Allocation", report.allocation_table(outcome))
     yield from report.left_out(workload.invalid)

@@ -5,11 +5,11 @@
 Nothing is decided before all caches are in sync. Of what can go wrong at the start, waiting mends most: then it waits
 and says for what. The rest is a ConfigError.
 
-Stopping takes this order: no more decisions; open bindings finish, for at most `stop_seconds`; events are written, for
-at most `flush_seconds`; watches and connections close.
+Stopping takes this order: no more decisions; open bindings and evictions finish, for at most `stop_seconds`; events are
+written, for at most `flush_seconds`; watches and connections close.
 
-Two clients have a limit of requests each: one for bindings and conditions, one for all else, so that neither a storm of
-events nor a long list keeps a binding waiting.
+Two clients have a limit of requests each: one for all that is written but events, one for all else, so that neither a
+storm of events nor a long list keeps a binding waiting.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from ksp.kube.timers import SystemTimers, Timers
 from ksp.kube.wall_clock import SystemWallClock
 from ksp.kube.watch.reflector import ReflectorSettings
 from ksp.kube.watch.shared_informers import SharedInformers
+from ksp.kube.write.evictions import SINCE
 from ksp.kube.write.writes import Writer
 from ksp.ports import Stopwatch
 from ksp.runtime.caches import synced
 from ksp.runtime.chance import RandomDice, SystemStopwatch
-from ksp.runtime.changes import KINDS, handlers
-from ksp.runtime.contact import first_contact
+from ksp.runtime.changes import handlers, kinds_of
+from ksp.runtime.contact import first_contact, is_since
 from ksp.runtime.edge import EventWatch, ReflectorWatch, RequestWatch, WriteWatch
 from ksp.runtime.log import entry
 from ksp.runtime.loop import SchedulingLoop
@@ -72,6 +73,7 @@ class App:
         self.ready = asyncio.Event()
         self.scheduler = Scheduler(
             options.policy.profiles, RandomDice(options.seed), unread_fields=options.unread_fields,
+            assumed_ttl=options.assumed_ttl,
             equivalence_classes=MOST_CLASSES if options.equivalence_classes else 0,
         )  # fmt: skip
         self._timers = timers or SystemTimers()
@@ -94,7 +96,7 @@ class App:
             version = await _unless(stop, first_contact(reads, self._timers))
             if version is not None:
                 _log.info(entry("connected", server=cluster.server, version=version))
-                await self._schedule(reads, writes, stop)
+                await self._schedule(reads, writes, stop, marks_victims=is_since(version, SINCE))
 
     # ---- the parts
 
@@ -133,25 +135,27 @@ class App:
         _log.info(entry("limits", **_limits(options)))
         _log.info(entry("cluster", server=cluster.server, found_in=cluster.origin))
 
-    async def _schedule(self, reads: Client, writes: Client, stop: asyncio.Event) -> None:
-        now = self._timers.now
+    async def _schedule(self, reads: Client, writes: Client, stop: asyncio.Event, *, marks_victims: bool) -> None:
+        now, kinds = self._timers.now, kinds_of(self.options.policy.profiles)
         informers = SharedInformers(
-            reads, self._timers, kinds=KINDS, observer=ReflectorWatch(self.registry, now),
+            reads, self._timers, kinds=kinds, observer=ReflectorWatch(self.registry, now),
             settings=ReflectorSettings(inactivity=self.options.watch_inactivity),
         )  # fmt: skip
         recorder = EventRecorder(
             reads, informers.discovery, self._timers, RandomDice(), source=COMPONENT, host=platform.node(),
             observer=EventWatch(self.registry, now),
         )  # fmt: skip
-        writer = Writer(writes, self._timers, SystemWallClock(), WriteWatch(self.registry, now))
+        watch = WriteWatch(self.registry, now)
+        writer = Writer(writes, self._timers, SystemWallClock(), watch, marks_victims=marks_victims)
         loop = SchedulingLoop(
             self.scheduler, writer, PodEvents(recorder), self._observer,
             timers=self._timers, stopwatch=self._stopwatch, limit=self.options.binds,
         )  # fmt: skip
         self.registry.register(CoreMetrics(self.scheduler, lambda: len(loop.binds)))
         self.registry.register(BuildInfo(self.options.policy.name, self.options.policy.sha256))
-        for kind, handler in handlers(loop.deliver):
+        for kind, handler in handlers(loop.deliver, kinds):
             informers.informer(kind).add_handler(handler)
+        informers.informer("Pod").tell_of_lists(loop.relisted)
         try:
             await self._run_all(informers, recorder, loop, stop)
         finally:
@@ -187,7 +191,8 @@ class App:
 
     async def _stop(self, loop: SchedulingLoop, recorder: EventRecorder) -> None:
         self._stopping = True
-        _log.info(entry("stopping", open_bindings=len(loop.binds), at_most_seconds=self.options.stop_seconds))
+        under_way = {"open_bindings": len(loop.binds), "open_evictions": len(loop.evictions)}
+        _log.info(entry("stopping", **under_way, at_most_seconds=self.options.stop_seconds))
         loop.stop()
         await loop.drain(self.options.stop_seconds)
         await recorder.close(self.options.flush_seconds)

@@ -1,7 +1,8 @@
-"""Bindings in the background: each is a task of its own, while the next pod is decided.
+"""Bindings in the background, of pods and of their volumes: each is a task of its own, while the next pod is decided.
 
 There are at most `limit` at a time. While there are that many the loop decides for nobody, so that no more pods are
-assumed than the API server can be told of soon.
+assumed than the API server can be told of soon. A pod that waits until the cluster has bound its volumes is none of
+them: the core waits for that.
 
 While the API server cannot be reached, a binding waits and is tried again every second or so: nothing was processed, so
 nothing can happen twice, and the decision stays good as long as the pod waits and the node is there.
@@ -10,14 +11,17 @@ nothing can happen twice, and the decision stays good as long as the pod waits a
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from ksp.kube.timers import Timers
-from ksp.kube.write.writes import Bound, NotBound
+from ksp.kube.write.writes import Bound, NotBound, VolumeOrClaim, VolumesWritten, Wrote
 from ksp.model.info import PodInfo
+from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
+from ksp.runtime.draining import drained
 from ksp.runtime.observer import Binding
 
-Outcome = Bound | NotBound | Exception
+Outcome = Bound | VolumesWritten | NotBound | Exception
 """What came of a binding; an exception is a fault."""
 
 AGAIN: Final = 0.8
@@ -29,6 +33,11 @@ class BindWriter(Protocol):
 
     async def bind(self, pod: PodInfo, node: str) -> Bound | NotBound: ...
 
+    async def bind_volumes(
+        self, pod: PodInfo, node: str, static: Sequence[tuple[PersistentVolume, PersistentVolumeClaim]],
+        dynamic: Sequence[PersistentVolumeClaim], wrote: Wrote,
+    ) -> VolumesWritten | NotBound: ...  # fmt: skip
+
 
 class BindKeeper(Protocol):
     """Whose bindings they are."""
@@ -39,6 +48,10 @@ class BindKeeper(Protocol):
 
     def unreached(self, message: str) -> None:
         """There is no connection; the binding waits."""
+        ...
+
+    def wrote(self, chosen: VolumeOrClaim, stored: VolumeOrClaim) -> None:
+        """A volume or claim was written, as part of a binding."""
         ...
 
     def bind_ended(self, binding: Binding, outcome: Outcome) -> None:
@@ -79,23 +92,8 @@ class Binds:
 
     async def drain(self, seconds: float) -> list[Binding]:
         """Waits for all of them, for no longer than that; gives up those that are left, which are the result."""
-        if self._open:
-            patience = asyncio.ensure_future(self._timers.sleep(seconds))
-            everything = asyncio.ensure_future(asyncio.wait(list(self._open)))
-            try:
-                await asyncio.wait({patience, everything}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                patience.cancel()
-                everything.cancel()
-                await asyncio.gather(patience, everything, return_exceptions=True)
-        return await self._give_up()
-
-    async def _give_up(self) -> list[Binding]:
-        left = dict(self._open)
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-        return list(left.values())
+        about = dict(self._open)
+        return [about[task] for task in await drained(about, seconds, self._timers)]
 
     async def _carry_out(self, binding: Binding) -> None:
         outcome: Outcome
@@ -110,10 +108,16 @@ class Binds:
             self._uids.discard(binding.pod.uid)
         self._keeper.bind_ended(binding, outcome)
 
-    async def _bind(self, binding: Binding) -> Bound | NotBound:
+    async def _bind(self, binding: Binding) -> Bound | VolumesWritten | NotBound:
         while True:
-            outcome = await self._writer.bind(binding.pod, binding.node)
-            if isinstance(outcome, Bound) or not outcome.unreached or not self._keeper.still_wanted(binding):
+            outcome = await self._write(binding)
+            if not isinstance(outcome, NotBound) or not outcome.unreached or not self._keeper.still_wanted(binding):
                 return outcome
             self._keeper.unreached(outcome.message)
             await self._timers.sleep(AGAIN * (1 + self._timers.jitter() / 2))
+
+    async def _write(self, binding: Binding) -> Bound | VolumesWritten | NotBound:
+        pod, node, volumes = binding.pod, binding.node, binding.volumes
+        if volumes is None:
+            return await self._writer.bind(pod, node)
+        return await self._writer.bind_volumes(pod, node, volumes.static, volumes.dynamic, self._keeper.wrote)

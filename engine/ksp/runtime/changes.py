@@ -7,22 +7,37 @@ the old one is taken away first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol, TypeVar
 
 from ksp.core.changes import Change, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod
 from ksp.model.meta import ObjectMeta
 from ksp.model.node import Node
 from ksp.model.pod import Pod
+from ksp.policy.profile import Profile
 
 # The kinds that rules can ask for, by the names that rules use.
 OBJECTS: Final = {
     "Service": "services", "ReplicationController": "replicationControllers", "ReplicaSet": "replicaSets",
     "StatefulSet": "statefulSets", "PersistentVolumeClaim": "persistentVolumeClaims",
     "PersistentVolume": "persistentVolumes", "StorageClass": "storageClasses", "CSINode": "csiNodes",
+    "PodDisruptionBudget": "podDisruptionBudgets", "PriorityClass": "priorityClasses", "Namespace": "namespaces",
 }  # fmt: skip
-KINDS: Final = ("Pod", "Node", *OBJECTS)
-"""All kinds that the scheduler watches."""
+IF_READ: Final = frozenset({"PriorityClass", "Namespace"})
+"""Kinds that are watched only if a rule reads them. Scheduling itself has no use for them, and the role that
+kube-scheduler has in a cluster gives no right to see them, or not in all versions."""
+KINDS: Final = tuple(kind for kind in ("Pod", "Node", *OBJECTS) if kind not in IF_READ)
+"""The kinds that the scheduler always watches."""
+
+
+def kinds_of(profiles: Iterable[Profile]) -> tuple[str, ...]:
+    """The kinds that a scheduler with these rules watches."""
+    read: set[str] = set()
+    for profile in profiles:
+        read.update(*(rule.footprint.objects for rule in profile.predicates))
+        read.update(*(rule.footprint.objects for rule in profile.priorities))
+    return (*KINDS, *(kind for kind, name in OBJECTS.items() if kind in IF_READ and name in read))
+
 
 Deliver = Callable[[Change], None]
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -97,12 +112,16 @@ class ObjectHandler:
         self._deliver(DeleteObject(self._kind, obj.metadata.namespace, obj.metadata.name))
 
 
-def handlers(deliver: Deliver) -> Iterator[tuple[str, PodHandler | NodeHandler | ObjectHandler]]:
-    """A handler for each kind of `KINDS`."""
-    yield "Pod", PodHandler(deliver)
-    yield "Node", NodeHandler(deliver)
-    for kind, name in OBJECTS.items():
-        yield kind, ObjectHandler(deliver, name)
+def handlers(deliver: Deliver, kinds: Iterable[str]) -> Iterator[tuple[str, PodHandler | NodeHandler | ObjectHandler]]:
+    """A handler for each of the kinds."""
+    for kind in kinds:
+        match kind:
+            case "Pod":
+                yield kind, PodHandler(deliver)
+            case "Node":
+                yield kind, NodeHandler(deliver)
+            case _:
+                yield kind, ObjectHandler(deliver, OBJECTS[kind])
 
 
 def uid_of(pod: Pod) -> str:

@@ -7,6 +7,7 @@ that is not trusted, credentials that are refused, a server of another kind.
 from __future__ import annotations
 
 import logging
+import re
 from typing import Final
 
 import msgspec
@@ -24,6 +25,7 @@ FIRST_WAIT: Final = 0.5
 LONGEST_WAIT: Final = 3.0
 ANONYMOUS: Final = "system:anonymous"
 UNKNOWN: Final = "unknown"
+_NUMBERS: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})")
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -48,6 +50,12 @@ async def first_contact(client: Client, timers: Timers) -> str:
         else:
             return version
         await timers.sleep(backoff.next())
+
+
+def is_since(version: str, first: tuple[int, int]) -> bool:
+    """Whether a server's version is that one or a later one. Of one that does not tell it, yes: few are very old."""
+    found = _NUMBERS.match(version)
+    return found is None or (int(found[1]), int(found[2])) >= first
 
 
 async def _version(client: Client) -> str:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from ksp.kube.http.client import Answered
 from ksp.kube.watch.observer import Ending
-from ksp.kube.write.writes import Patched
+from ksp.kube.write.writes import Evicted, Failed, Gone, Patched
 from ksp.model.info import PodInfo
 from ksp.runtime.log import DECISIONS, Seldom, entry
 from ksp.runtime.metrics import exponential
@@ -126,7 +126,7 @@ def _counter(registry: CollectorRegistry, name: str, help: str, *labels: str) ->
 
 
 class WriteWatch:
-    """Bindings that take long, and conditions; a `WriteObserver`."""
+    """Bindings that take long, conditions, and evictions; a `WriteObserver`."""
 
     def __init__(self, registry: CollectorRegistry, now: Callable[[], float]) -> None:
         self._seldom = Seldom(_log, now)
@@ -135,6 +135,10 @@ class WriteWatch:
         )
         self._conditions = Counter(
             "ksp_pod_conditions", "Conditions of pods that were to be written.", ("outcome",), registry=registry
+        )
+
+        self._evictions = Counter(
+            "ksp_evictions", "Pods that were to be deleted for another's sake.", ("outcome",), registry=registry
         )
 
     def unsettled(self, pod: PodInfo, node: str, why: str) -> None:
@@ -147,6 +151,9 @@ class WriteWatch:
         if outcome is Patched.FAILED:
             about = f"{pod.namespace}/{pod.name}"
             self._seldom.say("condition", "cannot write the condition of a pod", pod=about, error=why)
+
+    def eviction(self, victim: PodInfo, outcome: Evicted | Gone | Failed) -> None:
+        self._evictions.labels(type(outcome).__name__.lower()).inc()
 
 
 class EventWatch:

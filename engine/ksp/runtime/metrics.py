@@ -23,6 +23,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from ksp import __version__
+from ksp.core.cycle import EMPTINESS, ITSELF
 from ksp.core.scheduler import Scheduler, Step
 from ksp.core.sleepers import ANSWERS
 from ksp.model.info import PodInfo
@@ -38,6 +39,11 @@ Labels = TypeVar("Labels", bound=tuple[str, ...])
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
     """Upper bounds of buckets, as Prometheus' Go client makes them."""
     return tuple(start * factor**i for i in range(count))
+
+
+def linear(start: float, width: float, count: int) -> tuple[float, ...]:
+    """The same, at equal distances."""
+    return tuple(start + width * i for i in range(count))
 
 
 _ATTEMPT: Final = exponential(0.001, 2, 15)
@@ -82,6 +88,23 @@ class SchedulerMetrics:
             buckets=exponential(1, 2, 5),
             registry=registry,
         )
+        self._preemptions = Counter(
+            "scheduler_preemption_attempts",
+            "Pods that fit nowhere, for which it was asked whether others have to go.",
+            registry=registry,
+        )
+        self._victims = Histogram(
+            "scheduler_preemption_victims",
+            "Pods that have to go for another's sake, at a time.",
+            buckets=linear(5, 5, 10),
+            registry=registry,
+        )
+        self._stages = Counter(
+            "scheduler_volume_scheduling_stage_error",
+            "Pods that were not bound since something went wrong with their volumes, by what was being done.",
+            ("operation",),
+            registry=registry,
+        )
         self._faults = Counter(
             "ksp_internal_errors", "Faults of ksp itself, by what was being done.", ("doing",), registry=registry
         )
@@ -90,8 +113,12 @@ class SchedulerMetrics:
         decision = step.decision
         if decision.node:
             self._algorithm.observe(seconds)
-        else:
-            self._attempt("error" if decision.failed else "unschedulable", step.pod, seconds)
+            return
+        self._attempt("error" if decision.failed else "unschedulable", step.pod, seconds)
+        if not decision.failed and decision.denied_by.isdisjoint({ITSELF, EMPTINESS}):
+            self._preemptions.inc()
+        if step.preempted is not None:
+            self._victims.observe(len(step.preempted.victims))
 
     def bound(self, binding: Binding, now: float) -> None:
         self._attempt("scheduled", binding.pod, now - binding.began)
@@ -101,6 +128,12 @@ class SchedulerMetrics:
 
     def not_bound(self, binding: Binding, message: str, now: float) -> None:
         self._attempt("error", binding.pod, now - binding.began)
+        if binding.volumes is not None:
+            self._stages.labels("bind").inc()
+
+    def wait_failed(self, pod: PodInfo, message: str) -> None:
+        self._attempts.labels("error", pod.scheduler_name).inc()
+        self._stages.labels("bind").inc()
 
     def fault(self, where: str, pod: PodInfo | None) -> None:
         self._faults.labels(where).inc()

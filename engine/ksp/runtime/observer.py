@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ksp.core.changes import PodVolumes
 from ksp.core.scheduler import Step
 from ksp.model.info import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A binding on its way. Times are those of the loop's clock: when the pod was first seen waiting, when the attempt
-    began, when the decision was made."""
+    """A binding on its way: of the pod, or, if there are `volumes`, of these before it. Times are those of the loop's
+    clock: when the pod was first seen waiting, when the attempt began, when it was known that this can be bound."""
 
     pod: PodInfo
     node: str
@@ -21,6 +22,7 @@ class Binding:
     first_added: float
     began: float
     decided: float
+    volumes: PodVolumes | None = None
 
 
 class Observer(Protocol):
@@ -36,6 +38,10 @@ class Observer(Protocol):
 
     def not_bound(self, binding: Binding, message: str, now: float) -> None:
         """The pod could not be bound, and is tried again unless it is gone."""
+        ...
+
+    def wait_failed(self, pod: PodInfo, message: str) -> None:
+        """The pod's volumes were asked for, and were not bound in time, or cannot be; it is tried again."""
         ...
 
     def fault(self, where: str, pod: PodInfo | None) -> None:
@@ -60,6 +66,10 @@ class Observers:
     def not_bound(self, binding: Binding, message: str, now: float) -> None:
         for each in self._all:
             each.not_bound(binding, message, now)
+
+    def wait_failed(self, pod: PodInfo, message: str) -> None:
+        for each in self._all:
+            each.wait_failed(pod, message)
 
     def fault(self, where: str, pod: PodInfo | None) -> None:
         for each in self._all:

@@ -30,11 +30,12 @@ class Policy:
 class Options:
     """The flags of `ksp run`.
 
-    `qps` and `burst` limit requests to the API server, for bindings and conditions together; `qps` 0 is no limit.
-    `port` is for health and metrics: None is none, 0 any that is free. `watch_inactivity` is how many seconds a watch
-    may be silent. `seed` is of the dice that choose among equal nodes, None for one that nobody knows. Without
-    `equivalence_classes` nothing is remembered of a decision for the next. Open bindings have `stop_seconds` when the
-    scheduler is stopped, and events `flush_seconds` after that.
+    `qps` and `burst` limit requests to the API server, for all that is written but events; `qps` 0 is no limit. `port`
+    is for health and metrics: None is none, 0 any that is free. `watch_inactivity` is how many seconds a watch may be
+    silent. `seed` is of the dice that choose among equal nodes, None for one that nobody knows. Without
+    `equivalence_classes` nothing is remembered of a decision for the next. `assumed_ttl` are the seconds after which a
+    pod that was bound, and that no watch shows, counts as not bound; None is never. Open bindings and evictions have
+    `stop_seconds` when the scheduler is stopped, and events `flush_seconds` after that.
     """
 
     policy: Policy
@@ -48,6 +49,7 @@ class Options:
     watch_inactivity: float = 60.0
     seed: int | None = None
     equivalence_classes: bool = True
+    assumed_ttl: float | None = None
     stop_seconds: float = STOP_SECONDS
     flush_seconds: float = FLUSH_SECONDS
 

@@ -1,4 +1,5 @@
-"""Events of pods, as the loop tells of them, for the recorder: who speaks is the scheduler that the pod names."""
+"""Events of pods, as the loop tells of them, for the recorder: who speaks is the scheduler that the pod names; of a
+victim, the one that the pod names for which it has to go."""
 
 from __future__ import annotations
 
@@ -17,6 +18,9 @@ class PodEvents:
 
     def failed_scheduling(self, pod: PodInfo, message: str) -> None:
         self._recorder.failed_scheduling(pod, message)
+
+    def preempted(self, victim: PodInfo, preemptor: PodInfo, node: str) -> None:
+        self._recorder.preempted(victim, preemptor, node)
 
     def warned(self, pod: PodInfo, reason: str, message: str) -> None:
         self._recorder.event(pod, "Warning", reason, "Scheduling", message, pod.scheduler_name)

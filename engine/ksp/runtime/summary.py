@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from ksp.core.changes import Bind
+from ksp.core.changes import Bind, BindVolumes
 from ksp.core.scheduler import Step
 from ksp.kube.timers import Timers
 from ksp.model.info import PodInfo
@@ -42,7 +42,7 @@ class Summary:
     # ---- what the loop tells
 
     def decided(self, step: Step, seconds: float) -> None:
-        if any(isinstance(effect, Bind) for effect in step.effects):
+        if any(isinstance(effect, Bind | BindVolumes) for effect in step.effects):
             self._without.discard(step.pod.uid)
         else:
             self._without.add(step.pod.uid)
@@ -51,6 +51,9 @@ class Summary:
         self._bound += 1
 
     def not_bound(self, binding: Binding, message: str, now: float) -> None:
+        self._unbound += 1
+
+    def wait_failed(self, pod: PodInfo, message: str) -> None:
         self._unbound += 1
 
     def fault(self, where: str, pod: PodInfo | None) -> None:

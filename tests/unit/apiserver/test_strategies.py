@@ -210,6 +210,52 @@ def test_volumes_that_are_refused(version: str, spec: Json, cause: str) -> None:
     assert any(each.startswith(cause) for each in causes(status)), causes(status)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_of_a_volume_only_its_claim_changes(version: str) -> None:
+    api, path = Api(version), "/api/v1/persistentvolumes"
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "local": {"path": "/x"}}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}}
+    volume = {"metadata": {"name": "v"}, "spec": spec | {"nodeAffinity": affinity}}
+    assert api.post(path, volume)[0] == 201
+    for name in ("c", "d"):
+        to = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": name, "uid": name}
+        code, found = api.patch(f"{path}/v", {"spec": {"claimRef": to}})
+        assert (code, found["spec"]["claimRef"]["uid"]) == (200, name)
+    code, found = api.patch(f"{path}/v", {"spec": {"claimRef": None}})
+    assert (code, "claimRef" in found["spec"]) == (200, False)
+    term = {"matchExpressions": [{"key": "b", "operator": "Exists"}]}
+    for change, cause in (
+        ({"local": {"path": "/y"}}, "spec.persistentvolumesource: Forbidden"),
+        ({"volumeMode": "Block"}, "volumeMode: Invalid value"),
+        ({"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}, "nodeAffinity: Invalid value"),
+    ):
+        code, status = api.patch(f"{path}/v", {"spec": change})
+        assert (code, [each.startswith(cause) for each in causes(status)]) == (422, [True])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_volume_without_a_place_gets_one(version: str) -> None:
+    api, path = Api(version), "/api/v1/persistentvolumes"
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+    assert api.post(path, {"metadata": {"name": "v"}, "spec": spec})[0] == 201
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}}
+    assert api.patch(f"{path}/v", {"spec": {"nodeAffinity": affinity}})[0] == 200
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_annotations_of_a_claim_change_but_for_its_class(version: str) -> None:
+    api, path = Api(version), f"{NAMESPACED}/persistentvolumeclaims"
+    old = "volume.beta.kubernetes.io/storage-class"
+    assert api.post(path, {**claim(), "metadata": {"name": "c", "annotations": {old: "x"}}})[0] == 201
+    assert api.patch(f"{path}/c", {"metadata": {"annotations": {"a": "b"}}})[0] == 200
+    assert api.patch(f"{path}/c", {"metadata": {"annotations": {"a": None}}})[0] == 200
+    for value in ("y", None):
+        code, status = api.patch(f"{path}/c", {"metadata": {"annotations": {old: value}}})
+        assert (code, causes(status)[0].split(":")[0]) == (422, f"metadata.annotations.{old}")
+    moved = {"metadata": {"annotations": {old: None}}, "spec": {"storageClassName": "x"}}
+    assert api.patch(f"{path}/c", moved)[0] == 200
+
+
 # --- workloads
 
 

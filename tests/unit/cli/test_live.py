@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.unit.core.scheduling import FakeDice, default_profile, node, pod
+from tests.unit.core.scheduling import FakeDice, default_profile, info, node, pod
 
 from ksp.cli.live import Follower
-from ksp.core.changes import Bind, DeletePod, SetNode, SetPod
+from ksp.core.changes import Bind, BindVolumes, DeletePod, PodVolumes, SetNode, SetPod
+from ksp.core.cycle import Decision
 from ksp.core.scheduler import Scheduler, Step
 from ksp.runtime.observer import Binding
 from ksp.sim.outcome import Fate, PodRecord
@@ -130,3 +131,35 @@ def test_a_binding_that_failed_puts_its_pod_among_those_that_wait() -> None:
     assert (record.fate, record.node, record.message) == (Fate.WAITING, "", "refused")
     scene.scheduler.on(DeletePod("a"), scene.time)
     assert scene.is_settled("a")
+
+
+def test_pods_that_have_to_go_for_another_have_no_place_any_more() -> None:
+    scene = Scene()
+    for name in ("low-1", "low-2"):
+        scene.bind(scene.tries(name))
+        scene.show(name)
+    scene.tries("high", "2", priority=5)
+    fates = {record.name: (record.fate, record.node, record.evicted_by) for record in scene.follower.records.values()}
+    assert fates == {
+        "low-1": (Fate.EVICTED, "", "default/high"),
+        "low-2": (Fate.EVICTED, "", "default/high"),
+        "high": (Fate.WAITING, "", ""),
+    }
+    assert not scene.is_settled("low-1", "low-2", "high")
+    for record in list(scene.follower.records.values())[:2]:
+        scene.scheduler.on(DeletePod(record.uid), scene.time)
+    scene.time += 1.0
+    scene.bind(scene.step())
+    assert scene.follower.records[next(reversed(scene.follower.records))].fate is Fate.PLACED
+
+
+def test_a_pod_whose_volumes_are_bound_first_has_its_place_until_that_fails() -> None:
+    scene = Scene()
+    waits = info("waits")
+    scene.follower.decided(Step(waits, 1, Decision(node="n"), (BindVolumes(waits, "n", PodVolumes()),)), 0.0)
+    fates = [scene.follower.records["waits"].fate]
+    assert not scene.is_settled("waits")
+    scene.follower.wait_failed(waits, "timed out")
+    fates.append(scene.follower.records["waits"].fate)
+    assert fates == [Fate.PLACED, Fate.WAITING]
+    assert scene.is_settled("waits")

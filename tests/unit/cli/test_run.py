@@ -19,6 +19,9 @@ from tests.unit.runtime.embedded import WITHIN, Server, got, kubeconfig, node, n
 
 from ksp.apiserver.server import STATIC_USERS
 from ksp.cli.run import run
+from ksp.runtime import process
+from ksp.runtime.app import App
+from ksp.runtime.options import Options
 
 ENGINE = Path(__file__).resolve().parents[3] / "engine"
 LINE = re.compile(r"[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} \S.*")
@@ -109,7 +112,7 @@ async def test_open_bindings_finish_and_a_second_signal_ends_it_at_once(tmp_path
         async with started("--kubeconfig", str(kubeconfig(tmp_path, server)), "--port", "0") as run:
             await server.until_held()
             run.process.terminate()
-            await run.says("stopping open_bindings=1 at_most_seconds=10")
+            await run.says("stopping open_bindings=1 open_evictions=0 at_most_seconds=10")
             assert run.process.returncode is None
             run.process.terminate()
             assert await run.end() == 128 + signal.SIGTERM
@@ -214,6 +217,8 @@ async def test_a_scheduler_of_another_name_leaves_the_rest_alone(tmp_path: Path)
         ("--kube-api-qps", "inf"),
         ("--watch-inactivity", "nan"),
         ("--watch-inactivity", "inf"),
+        ("--assumed-pod-ttl", "nan"),
+        ("--assumed-pod-ttl", "-1"),
         ("--feature-gates", "EnableEquivalenceClassCache=perhaps"),
         ("--feature-gates", "VolumeScheduling=false"),
     ],
@@ -222,3 +227,16 @@ def test_values_that_mean_nothing_are_mistakes_on_the_command_line(flag: str, va
     result = CliRunner().invoke(run, [flag, value])
     assert result.exit_code == 2
     assert f"Invalid value for '{flag}'" in result.output
+
+
+@pytest.mark.parametrize(
+    ("flags", "ttl"), [((), None), (("--assumed-pod-ttl", "0"), None), (("--assumed-pod-ttl", "30"), 30.0)]
+)
+def test_assumed_pods_expire_only_if_told_so(
+    flags: tuple[str, ...], ttl: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Options] = []
+    monkeypatch.setattr(process, "run_process", given.append)
+    assert CliRunner().invoke(run, flags).exit_code == 0
+    (options,) = given
+    assert App(options).scheduler.cache.ttl == options.assumed_ttl == ttl

@@ -65,6 +65,29 @@ def trace(tmp_path: Path) -> Path:
     return tmp_path
 
 
+PREEMPTION = """
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: urgent}
+value: 100
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: old}
+spec: {nodeName: n1, containers: [{name: c, resources: {limits: {cpu: 1}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: new}
+spec: {containers: [{name: c, resources: {limits: {cpu: 1}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: boss}
+spec: {priorityClassName: urgent, containers: [{name: c, resources: {limits: {cpu: 2}}}]}
+"""
+
 # ---- reports
 
 
@@ -277,7 +300,8 @@ def test_a_trace_by_name_and_by_its_folder(trace: Path) -> None:
     for arguments in ((trace,), ("--openb", trace)):
         value = as_json(*arguments)
         assert value["counts"] | {"placed": 0, "waiting": 0} == {
-            "nodes": 2, "running": 0, "pods": 150, "placed": 0, "waiting": 0, "leftAlone": 0, "left": 0,
+            "nodes": 2, "running": 0, "pods": 150, "placed": 0, "waiting": 0, "evicted": 0, "leftAlone": 0,
+                "left": 0,
         }  # fmt: skip
         assert value["allocation"]["nvidia.com/gpu"]["requested"] == 8
 
@@ -308,3 +332,81 @@ def test_a_trace_row_that_is_not_valid(trace: Path) -> None:
 
 def test_a_trace_and_manifests_do_not_mix(trace: Path) -> None:
     assert run("--openb", trace, trace).exit_code == 2
+
+
+# ---- preemption
+
+
+def later(text: str) -> str:
+    """The preemptor as the last pod, so that the others have places before it comes: pods of higher priority that wait
+    at the same time are tried first."""
+    return text.replace("metadata: {name: new}\nspec: {", "metadata: {name: new}\nspec: {nodeName: n1, ")
+
+
+def test_a_report_says_who_had_to_go_and_for_whom(tmp_path: Path) -> None:
+    (tmp_path / "all.yaml").write_text(NODE + later(PREEMPTION))
+    result = run(tmp_path)
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["Who", "had", "to", "go"] in lines
+    assert ["default/old", "n1", "default/boss"] in lines
+    assert ["default/new", "n1", "default/boss"] in lines
+    assert "2 pods evicted for 1 other, 2 of them ran from the start" in result.stdout
+    assert "1 of 1 pod placed" in result.stdout
+
+
+def test_json_says_it_too(tmp_path: Path) -> None:
+    (tmp_path / "all.yaml").write_text(NODE + later(PREEMPTION))
+    value = as_json(tmp_path)
+    assert (value["counts"]["evicted"], value["counts"]["placed"], value["counts"]["running"]) == (2, 1, 2)
+    assert value["evictions"] == [
+        {"pod": f"default/{name}", "node": "n1", "by": "default/boss", "at": 0.0, "wasRunning": True}
+        for name in ("old", "new")
+    ]
+    (boss,) = value["pods"]
+    assert (boss["node"], boss["attempts"], boss["evictedBy"], boss["decided"]) == ("n1", 2, None, 30.0)
+    assert value["nodes"][0]["pods"] == 1
+
+
+def test_many_evictions_are_shown_by_the_pod_for_which_they_were(tmp_path: Path) -> None:
+    node = NODE.replace('cpu: "2"', 'cpu: "240"').replace('pods: "10"', 'pods: "500"')
+    old = "\n---\n".join(
+        f"{{apiVersion: v1, kind: Pod, metadata: {{name: old-{i}}}, spec: {{nodeName: n1, containers: "
+        "[{name: c, resources: {limits: {cpu: 2}}}]}}"
+        for i in range(120)
+    )
+    boss = PREEMPTION.partition("metadata: {name: new}")[0].rpartition("---")[0]
+    boss += "---\n" + PREEMPTION.rpartition("---\n")[2].replace("cpu: 2", "cpu: 230")
+    (tmp_path / "all.yaml").write_text(node + boss + "\n---\n" + old)
+    result = run(tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "default/boss" in next(line for line in result.stdout.splitlines() if line.split()[:1] == ["116"])
+    assert "116 pods evicted for 1 other" in result.stdout
+
+
+# ---- the examples
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def placements(value: dict[str, Any]) -> dict[str, str | None]:
+    return {pod["name"]: pod["node"] for pod in value["pods"]}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_comments_of_the_example_of_preemption_are_true(seed: int) -> None:
+    value = as_json(EXAMPLES / "preemption", "--seed", seed)
+    assert placements(value) == {"payments": "node-a", "search": "node-d", "report": "node-b", "web-3": None}
+    assert [(each["pod"].partition("/")[2], each["by"].partition("/")[2]) for each in value["evictions"]] == [
+        ("batch-0", "payments"), ("web-1", "search"), ("web-2", "search"), ("batch-1", "web-3"), ("batch-2", "web-3"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_comments_of_the_example_of_volumes_are_true(seed: int) -> None:
+    value = as_json(EXAMPLES / "volumes", "--seed", seed)
+    assert placements(value) == {
+        "database-0": "node-a1", "database-1": "node-a2", "database-2": None, "cache": "node-b1", "build": "node-b1",
+        "reader": None,
+    }  # fmt: skip

@@ -119,6 +119,40 @@ predicate Alone {
     assert ksp("test", folder).stdout == "3 passed, 0 failed\n"
 
 
+def test_budgets_namespaces_and_priority_classes(folder: Path) -> None:
+    rule = """
+predicate Reads {
+  let budget = cluster.podDisruptionBudgets[pod.namespace]['b']
+  let high   = cluster.priorityClasses['high']
+  deny "${has(budget.spec.selector)} ${cluster.namespaces[pod.namespace].labels['team']} ${high.value}"
+      when node.podCount >= 0
+}
+"""
+    here = """
+  node n {}
+  podDisruptionBudget b { namespace: "web", spec: {selector: {}} }
+  namespace web { labels: {team: "a"} }
+  priorityClass high { value: 7 }
+  pod p { namespace: "web" }
+"""
+    beside = """
+  node n {}
+  podDisruptionBudget b from "budget.yaml"
+  namespace default from "namespace.yaml"
+  pod p {}
+"""
+    files = {
+        "budget.yaml": "{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, "
+        "metadata: {name: b, namespace: default}, spec: {selector: {}, minAvailable: 50%}}",
+        "namespace.yaml": "{apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {team: b}}}",
+        "a.ksp": rule
+        + block('Reads denies p on n with "true a 7"', cluster=here, name="here")
+        + block('Reads denies p on n with "false b 0"', cluster=beside, name="beside"),
+    }
+    written(folder, files)
+    assert ksp("test", folder).stdout == "2 passed, 0 failed\n"
+
+
 def test_objects_from_files(folder: Path) -> None:
     cluster = """
   node big from "fixtures/node.yaml"

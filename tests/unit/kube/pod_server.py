@@ -48,10 +48,11 @@ class PodServer:
 
     def add(self, name: str, uid: str = "u1", node: str = "", **metadata: str) -> None:
         spec = {"nodeName": node} if node else {}
-        self.pods[f"w/{name}"] = {"metadata": {"name": name, "uid": uid, **metadata}, "spec": spec, "status": {}}
+        metadata = {"name": name, "uid": uid, **metadata}
+        self.pods[f"w/{name}"] = {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {}}
 
     def fault(self, kind: str, *faults: Fault) -> None:
-        """`kind`: bind, read, status, event, or series (the patch of an event)."""
+        """`kind`: bind, read, status, delete, event, or series (the patch of an event)."""
         self.faults[kind].extend(faults)
 
     def sent(self, kind: str) -> list[Seen]:
@@ -112,6 +113,19 @@ class PodServer:
         pod["status"] = {**pod["status"], **body["status"], "conditions": list(old.values())}
         return web.json_response(pod)
 
+    def _delete(self, segments: list[str], body: Any) -> web.Response:
+        """A pod on a node is marked, as one with a grace period; a pod on none is gone."""
+        pod = self.pods.get(f"w/{segments[6]}")
+        if pod is None:
+            return status(404, "NotFound", f'pods "{segments[6]}" not found')
+        uid = ((body or {}).get("preconditions") or {}).get("uid")
+        if uid not in {None, pod["metadata"]["uid"]}:
+            return status(409, "Conflict", f"the UID in the precondition ({uid}) does not match the UID in record")
+        pod["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+        if not pod["spec"].get("nodeName"):
+            del self.pods[f"w/{segments[6]}"]
+        return web.json_response(pod)
+
     def _event(self, _segments: list[str], body: Any) -> web.Response:
         if body["metadata"]["name"] in self.events:
             return status(409, "AlreadyExists", "events already exists")
@@ -129,7 +143,9 @@ class PodServer:
 def _kind(method: str, path: str) -> str:
     if "/events" in path:
         return "event" if method == "POST" else "series"
-    return {"POST": "bind", "GET": "read", "PATCH": "status"}[method]
+    if "/persistentvolume" in path:
+        return "look" if method == "GET" else "change"
+    return {"POST": "bind", "GET": "read", "PATCH": "status", "DELETE": "delete"}[method]
 
 
 def status(code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> web.Response:

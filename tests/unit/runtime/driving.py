@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from tests.unit.core.scheduling import FakeDice, default_profile
 from tests.unit.kube.timers import VirtualTimers
 
+from ksp.core.changes import PodVolumes
 from ksp.core.scheduler import Scheduler, Step
-from ksp.kube.write.writes import Bound, NotBound
+from ksp.kube.write.writes import Bound, Evicted, Failed, Gone, NotBound, Patched, VolumesWritten, Wrote
 from ksp.model.info import PodInfo
+from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
 from ksp.ports import Dice
 from ksp.runtime.loop import SchedulingLoop
 from ksp.runtime.observer import Binding
@@ -36,13 +38,25 @@ class Stopwatch:
 @dataclass
 class Writer:
     """Remembers what it was asked for. A binding ends at once with `outcome`, or, while `held`, when the test says; a
-    condition when `may_write` is set, as it is at first."""
+    condition when `may_write` is set, as it is at first. An eviction ends as `evictions` says of the victim's name,
+    else well, or, while `held`, when the test says. `patched` is what comes of conditions and nominations. Volumes are
+    written with the outcome `written`, or, while `held`, when the test says: `writing` are those under way, and of what
+    is written by then the test tells `wrote`."""
 
     outcome: Bound | NotBound | Exception = field(default_factory=Bound)
+    written: VolumesWritten | NotBound | Exception = field(default_factory=VolumesWritten)
     held: bool = False
+    patched: Patched = Patched.SENT
     binds: list[tuple[str, str]] = field(default_factory=list)
+    volumes: list[tuple[str, str, PodVolumes]] = field(default_factory=list)
+    wrote: Wrote = field(default=lambda *_: None)
+    writing: dict[str, asyncio.Future[VolumesWritten | NotBound]] = field(default_factory=dict)
+    evicted: list[tuple[str, str]] = field(default_factory=list)
+    evictions: dict[str, Evicted | Gone | Failed | Exception] = field(default_factory=dict)
+    nominations: list[tuple[str, str | None]] = field(default_factory=list)
     conditions: list[tuple[str, str, str]] = field(default_factory=list)
     open: dict[str, asyncio.Future[Bound | NotBound]] = field(default_factory=dict)
+    going: dict[str, asyncio.Future[Evicted | Gone | Failed]] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     may_write: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -62,10 +76,51 @@ class Writer:
             raise self.outcome
         return self.outcome
 
-    async def set_condition(self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None) -> None:
+    async def bind_volumes(
+        self, pod: PodInfo, node: str, static: Sequence[tuple[PersistentVolume, PersistentVolumeClaim]],
+        dynamic: Sequence[PersistentVolumeClaim], wrote: Wrote,
+    ) -> VolumesWritten | NotBound:  # fmt: skip
+        self.wrote = wrote
+        self.volumes.append((pod.name, node, PodVolumes(tuple(static), tuple(dynamic))))
+        self.changed.set()
+        if self.held:
+            self.writing[pod.name] = asyncio.get_running_loop().create_future()
+            try:
+                return await self.writing[pod.name]
+            finally:
+                del self.writing[pod.name]
+        if isinstance(self.written, Exception):
+            raise self.written
+        return self.written
+
+    async def evict(self, victim: PodInfo, preemptor: PodInfo) -> Evicted | Gone | Failed:
+        self.evicted.append((victim.name, preemptor.name))
+        self.changed.set()
+        if self.held:
+            self.going[victim.name] = asyncio.get_running_loop().create_future()
+            try:
+                return await self.going[victim.name]
+            finally:
+                del self.going[victim.name]
+        outcome = self.evictions.get(victim.name, Evicted())
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def set_condition(
+        self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None
+    ) -> Patched:
         self.conditions.append((pod.name, reason, message))
+        self.nominations.append((pod.name, nominated_node))
         self.changed.set()
         await self.may_write.wait()
+        return self.patched
+
+    async def clear_nomination(self, pod: PodInfo) -> Patched:
+        self.nominations.append((pod.name, ""))
+        self.changed.set()
+        await self.may_write.wait()
+        return self.patched
 
     async def until(self, holds: Callable[[Writer], bool]) -> None:
         async with asyncio.timeout(WITHIN):
@@ -89,6 +144,9 @@ class Recorder:
     def warned(self, pod: PodInfo, reason: str, message: str) -> None:
         self.events.append((pod.name, reason, message))
 
+    def preempted(self, victim: PodInfo, preemptor: PodInfo, node: str) -> None:
+        self.events.append((victim.name, "Preempted", f"{preemptor.name} on {node}"))
+
 
 @dataclass
 class Seen:
@@ -107,6 +165,9 @@ class Seen:
 
     def not_bound(self, binding: Binding, message: str, now: float) -> None:
         self.failures.append((binding.pod.name, message))
+
+    def wait_failed(self, pod: PodInfo, message: str) -> None:
+        self.failures.append((pod.name, message))
 
     def fault(self, where: str, pod: PodInfo | None) -> None:
         self.faults.append((where, pod.name if pod is not None else ""))
@@ -139,4 +200,4 @@ async def running(world: World) -> AsyncIterator[World]:
         group.create_task(world.loop.run())
         yield world
         world.loop.stop()
-        await world.loop.binds.drain(0)
+        await world.loop.drain(0)

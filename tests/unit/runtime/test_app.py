@@ -7,6 +7,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from tests.unit.core.scheduling import profile_of
 from tests.unit.runtime.embedded import (
     WITHIN,
     Said,
@@ -27,6 +28,7 @@ from ksp.apiserver.server import STATIC_USERS
 from ksp.kube.errors import ConfigError
 from ksp.kube.events.recorder import EventRecorder
 from ksp.runtime.app import App, running
+from ksp.runtime.options import Options, Policy
 
 TOKENS = {f"token-of-{name}": user for name, user in STATIC_USERS.items()}
 
@@ -126,6 +128,27 @@ async def test_stopping_lets_open_bindings_finish() -> None:
         assert {found["metadata"]["name"]: node_of(found) for found in pods} == {"a": "n1", "too-late": ""}
         events = (await got(f"{server.url}/api/v1/namespaces/default/events"))["items"]
         assert [event["reason"] for event in events] == ["Scheduled"]
+
+
+async def test_stopping_lets_evictions_finish_that_have_begun() -> None:
+    async with served() as server:
+        lows = [pod(name, "2", nodeName="n1") for name in ("low-1", "low-2")]
+        server.load([node("n1"), *lows, pod("high", "4", priority=1000)])
+        server.hold("DELETE /api/v1/namespaces/default/pods/")
+        app, stop = app_of(server, port=0), asyncio.Event()
+        running_app = asyncio.create_task(app.run(stop))
+        await server.until_held()
+        stop.set()
+        while "stopping" not in (await text_of(app, "/readyz/shutdown"))[1]:
+            pass
+        server.release("DELETE /api/v1/namespaces/default/pods/")
+        async with asyncio.timeout(WITHIN):
+            await running_app
+        pods = (await got(f"{server.url}/api/v1/namespaces/default/pods"))["items"]
+        going = {found["metadata"]["name"] for found in pods if "deletionTimestamp" in found["metadata"]}
+        events = (await got(f"{server.url}/api/v1/namespaces/default/events"))["items"]
+        told = {event["involvedObject"]["name"] for event in events if event["reason"] == "Preempted"}
+        assert going == told == {"low-1", "low-2"}
 
 
 async def test_stopping_gives_up_a_binding_that_does_not_end(caplog: pytest.LogCaptureFixture) -> None:
@@ -237,6 +260,25 @@ async def test_it_can_be_stopped_while_it_waits() -> None:
             await running_app
 
 
+async def test_a_kind_that_a_rule_reads_is_watched_and_wakes_its_pods() -> None:
+    closed = '!("open" in cluster.namespaces[pod.namespace].metadata.labels)'
+    profile = profile_of(f'predicate Open {{ deny "the namespace is closed" when {closed} }}', "predicates { Open }")
+    async with served() as server:
+        server.load([node("n1"), pod("a")])
+        app = App(Options(Policy("own", "0" * 64, (profile,)), master=server.url, port=None), environ={})
+        async with running(app):
+            condition = scheduled(await pod_until(server, "a", scheduled))
+            assert condition["message"] == "0/1 nodes are available: 1 the namespace is closed."
+            body = {"metadata": {"labels": {"open": ""}}}
+            headers = {"Content-Type": "application/merge-patch+json"}
+            async with (
+                aiohttp.ClientSession(headers=headers) as session,
+                session.patch(f"{server.url}/api/v1/namespaces/default", json=body) as answer,
+            ):
+                assert answer.status == 200
+            assert node_of(await pod_until(server, "a", node_of)) == "n1"
+
+
 # ---- credentials
 
 
@@ -246,6 +288,17 @@ async def test_with_the_rights_of_a_scheduler_it_schedules(tmp_path: Path) -> No
         path = kubeconfig(tmp_path, server, "system:kube-scheduler")
         async with running(app_of(server, kubeconfig=str(path), master=None)):
             assert node_of(await pod_until(server, "a", node_of, "token-of-admin")) == "n1"
+
+
+@pytest.mark.parametrize("emulate", ["1.19", "1.36"])
+async def test_with_the_rights_of_a_scheduler_it_preempts(emulate: str, tmp_path: Path) -> None:
+    async with served(Server(emulate, TOKENS)) as server:
+        low, high = pod("low", "4", nodeName="n1"), pod("high", "4", priority=1000)
+        server.load([node("n1"), low, high])
+        path = kubeconfig(tmp_path, server, "system:kube-scheduler")
+        async with running(app_of(server, kubeconfig=str(path), master=None)):
+            await pod_until(server, "low", lambda it: "deletionTimestamp" in it["metadata"], "token-of-admin")
+            await pod_until(server, "high", lambda it: it["status"].get("nominatedNodeName") == "n1", "token-of-admin")
 
 
 async def test_a_refused_token_is_one_clear_error(tmp_path: Path) -> None:

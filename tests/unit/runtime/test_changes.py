@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.core.scheduling import node, pod
+import pytest
+from tests.unit.core.scheduling import default_profile, node, pod, profile_of
 
 from ksp.core.changes import Change, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod
 from ksp.core.state import CLUSTER_KINDS, NAMESPACED_KINDS
@@ -11,18 +12,31 @@ from ksp.model.apps import Service
 from ksp.model.decode import convert
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
-from ksp.runtime.changes import KINDS, OBJECTS, handlers, uid_of
+from ksp.runtime.changes import IF_READ, KINDS, OBJECTS, handlers, kinds_of, uid_of
 
 
 def told() -> tuple[dict[str, Any], list[Change]]:
     changes: list[Change] = []
-    return dict(handlers(changes.append)), changes
+    return dict(handlers(changes.append, RESOURCES)), changes
 
 
 def test_there_is_a_handler_for_each_kind_that_rules_can_ask_for() -> None:
     assert set(OBJECTS.values()) == NAMESPACED_KINDS | CLUSTER_KINDS
-    assert set(told()[0]) == set(KINDS)
-    assert set(KINDS) <= set(RESOURCES)
+    assert set(told()[0]) == {"Pod", "Node", *OBJECTS} == set(KINDS) | IF_READ == set(RESOURCES)
+
+
+@pytest.mark.parametrize(
+    ("rule", "kinds"),
+    [
+        ("predicate R { deny 'no' when false }", ()),
+        ("predicate R { deny 'no' when !('high' in cluster.priorityClasses) }", ("PriorityClass",)),
+        ("priority R { score size(cluster.namespaces[pod.namespace].metadata.labels) }", ("Namespace",)),
+    ],
+)
+def test_kinds_that_only_rules_read_are_watched_where_one_reads_them(rule: str, kinds: tuple[str, ...]) -> None:
+    uses = "predicates { R }" if rule.startswith("predicate") else "priorities { R }"
+    assert kinds_of([default_profile(), profile_of(rule, uses)]) == (*KINDS, *kinds)
+    assert "PodDisruptionBudget" in KINDS
 
 
 def test_pods() -> None:

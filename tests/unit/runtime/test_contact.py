@@ -14,7 +14,7 @@ from tests.unit.kube.timers import VirtualTimers
 from ksp.kube.auth.cluster import Cluster
 from ksp.kube.errors import ConfigError
 from ksp.kube.http.client import Client
-from ksp.runtime.contact import first_contact
+from ksp.runtime.contact import first_contact, is_since
 
 VERSION = {"major": "1", "minor": "30", "gitVersion": "v1.30.1"}
 
@@ -115,3 +115,18 @@ async def test_a_server_that_hangs_up_on_plain_http_may_want_tls(caplog: pytest.
         waiting.cancel()
         await asyncio.wait([waiting])
     assert "if the server speaks TLS, its address begins with https://" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("version", "since"),
+    [
+        ("v1.26.0", True),
+        ("v1.25.9", False),
+        ("v1.36.2+k3s1", True),
+        ("v2.0.0", True),
+        ("1.19", False),
+        ("unknown", True),
+    ],
+)
+def test_versions_are_compared_by_number(version: str, since: bool) -> None:
+    assert is_since(version, (1, 26)) is since

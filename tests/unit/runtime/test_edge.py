@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from tests.unit.core.scheduling import info
 
-from ksp.kube.write.writes import Patched
+from ksp.kube.write.writes import Evicted, Failed, Patched
 from ksp.runtime.edge import EventWatch, ReflectorWatch, RequestWatch, WriteWatch
 
 
@@ -101,11 +101,15 @@ def test_writes_and_events_are_counted_and_failures_said(caplog: pytest.LogCaptu
     writes.unsettled(info("a"), "n1", "no answer")
     writes.condition(info("a"), Patched.SENT, "")
     writes.condition(info("a"), Patched.FAILED, "forbidden")
+    writes.eviction(info("a"), Evicted())
+    writes.eviction(info("a"), Failed("forbidden"))
     events.event_written("create")
     events.event_dropped("spam", 3)
     events.event_failed("rejected")
     assert value(registry, "ksp_bindings_unsettled_total") == 1
     assert value(registry, "ksp_pod_conditions_total", outcome="failed") == 1
+    assert value(registry, "ksp_evictions_total", outcome="evicted") == 1
+    assert value(registry, "ksp_evictions_total", outcome="failed") == 1
     assert value(registry, "ksp_events_written_total", verb="create") == 1
     assert value(registry, "ksp_events_dropped_total", reason="spam") == 3
     assert caplog.messages == [

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client import CollectorRegistry
 from tests.unit.core.scheduling import info, node, pod, scheduler
 
-from ksp.core.changes import SetNode, SetPod
-from ksp.core.cycle import Decision
+from ksp.core.changes import PodVolumes, SetNode, SetPod
+from ksp.core.cycle import EMPTINESS, ITSELF, Decision
+from ksp.core.preemption import Preempted
 from ksp.core.scheduler import Step
 from ksp.runtime.metrics import CoreMetrics, SchedulerMetrics, attempts_label, exponential, exposition
 from ksp.runtime.observer import Binding
@@ -47,6 +50,41 @@ def test_a_pod_that_finds_no_node(failed: bool, result: str) -> None:
     assert found[f'scheduler_schedule_attempts_total{{profile="mine",result="{result}"}}'] == 1
     assert found[f'scheduler_e2e_scheduling_duration_seconds_sum{{profile="mine",result="{result}"}}'] == 0.125
     assert found["scheduler_scheduling_algorithm_duration_seconds_count"] == 0
+
+
+def preemption(*victims: str) -> Step:
+    pod, decision = info("a", schedulerName="mine"), Decision(message="no", denied_by=frozenset({"R"}))
+    return Step(pod, 1, decision, (), Preempted("n1", tuple(map(info, victims)), ()))
+
+
+def test_preemptions_and_their_victims() -> None:
+    registry = CollectorRegistry()
+    metrics = SchedulerMetrics(registry)
+    metrics.decided(preemption(*"bcdefg"), 0.1)
+    metrics.decided(preemption("h"), 0.1)
+    metrics.decided(step(Decision(message="no", denied_by=frozenset({"R"}))), 0.1)
+    for reason in (ITSELF, EMPTINESS):  # nobody else's place would help
+        metrics.decided(step(Decision(message="no", denied_by=frozenset({reason}))), 0.1)
+    metrics.decided(step(Decision(message="no", failed=True)), 0.1)
+    metrics.decided(step(Decision(node="n1")), 0.1)
+    found = shown(registry)
+    assert found["scheduler_preemption_attempts_total"] == 3
+    assert found["scheduler_preemption_victims_sum"] == 7
+    buckets = {
+        bound: found[f'scheduler_preemption_victims_bucket{{le="{bound}"}}'] for bound in ("5.0", "10.0", "50.0")
+    }
+    assert buckets == {"5.0": 1, "10.0": 2, "50.0": 2}
+
+
+def test_volumes_that_are_not_bound() -> None:
+    registry = CollectorRegistry()
+    metrics = SchedulerMetrics(registry)
+    metrics.not_bound(binding(), "no", now=7.0)
+    metrics.not_bound(replace(binding(), volumes=PodVolumes()), "no", now=7.0)
+    metrics.wait_failed(info("a", schedulerName="mine"), "too late")
+    found = shown(registry)
+    assert found['scheduler_volume_scheduling_stage_error_total{operation="bind"}'] == 2
+    assert found['scheduler_schedule_attempts_total{profile="mine",result="error"}'] == 3
 
 
 def test_a_binding_that_fails_and_a_fault_are_errors() -> None:

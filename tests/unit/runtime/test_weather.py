@@ -14,13 +14,13 @@ from tests.unit.runtime.driving import Recorder, Seen, Stopwatch
 
 from ksp.core.changes import DeletePod, SetNode, SetPod
 from ksp.core.scheduler import Scheduler
-from ksp.kube.write.writes import Bound, NotBound
+from ksp.kube.write.writes import Bound, Evicted, Failed, Gone, NotBound, Patched, VolumesWritten
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
 from ksp.runtime.chance import RandomDice
 from ksp.runtime.loop import SchedulingLoop
 
-NODES, PODS, CPUS = 4, 40, 8
+NODES, PODS, EARLY, CPUS = 4, 50, 30, 8
 MOST_TURNS = 3000
 
 
@@ -32,12 +32,17 @@ class Weather:
         self.timers = VirtualTimers()
         self.place: dict[str, str] = {}
         self.told: dict[str, Pod] = {}
-        self.conditions = 0
+        self.conditions = self.evicted = 0
+        self.going: set[str] = set()
         self.later: list[asyncio.Task[None]] = []
         self.loop = SchedulingLoop(
             Scheduler([default_profile()], RandomDice(seed)), self, Recorder(), Seen(),
             timers=self.timers, stopwatch=Stopwatch(0.002), limit=self.random.choice([1, 3, 100]),
         )  # fmt: skip
+
+    def create(self, name: str) -> None:
+        self.told[name] = pod(name, priority=self.random.randrange(3))
+        self.show(name)
 
     async def bind(self, pod: PodInfo, node: str) -> Bound | NotBound:
         await self.timers.sleep(self.random.choice([0, 0, 0.1, 3]))
@@ -59,8 +64,41 @@ class Weather:
         await self.timers.sleep(self.random.choice([0, 0.2]))
         return Bound()
 
-    async def set_condition(self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None) -> None:
+    async def bind_volumes(self, pod: PodInfo, *_: object) -> VolumesWritten | NotBound:
+        raise AssertionError(f"{pod!r} has no volumes")
+
+    async def set_condition(
+        self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None
+    ) -> Patched:
         self.conditions += 1
+        return self.random.choice([Patched.SENT, Patched.FAILED])
+
+    async def clear_nomination(self, pod: PodInfo) -> Patched:
+        return await self.set_condition(pod, "", "")
+
+    async def evict(self, victim: PodInfo, preemptor: PodInfo) -> Evicted | Gone | Failed:
+        assert victim.priority < preemptor.priority
+        await self.timers.sleep(self.random.choice([0, 0.1, 3]))
+        what = self.random.random()
+        if what < 0.15:
+            return Failed("refused")
+        if what < 0.2:
+            raise ZeroDivisionError("a bug of the writer")
+        if victim.name not in self.told:
+            return Gone()
+        self.evicted += 1
+        self.going.add(victim.name)
+        self.later.append(asyncio.create_task(self._goes(victim.name)))
+        return Evicted()
+
+    async def _goes(self, name: str) -> None:
+        """A pod that is being deleted: the watch may show that first."""
+        if self.random.random() < 0.5 and name in self.told:
+            await self.timers.sleep(self.random.choice([0, 0.1]))
+            self.show(name)
+        await self.timers.sleep(self.random.choice([0, 1, 10]))
+        if name in self.told:
+            self.delete(name)
 
     async def _show_later(self, name: str) -> None:
         await self.timers.sleep(self.random.choice([0.1, 5]))
@@ -70,8 +108,18 @@ class Weather:
         """The watch tells of the pod as it is."""
         if name in self.told:
             found = self.told[name]
-            self.told[name] = replace(found, spec=replace(found.spec, node_name=self.place.get(name, "")))
+            gone = "2026-01-01T00:00:00Z" if name in self.going else None
+            self.told[name] = replace(
+                found, spec=replace(found.spec, node_name=self.place.get(name, "")),
+                metadata=replace(found.metadata, deletion_timestamp=gone),
+            )  # fmt: skip
             self.loop.deliver(SetPod(self.told[name]))
+
+    @property
+    def settled(self) -> bool:
+        """All pods have their place, and nothing is under way."""
+        going = self.going & self.told.keys()
+        return self.place.keys() == self.told.keys() and not (self.loop.binds or self.loop.evictions or going)
 
     def delete(self, name: str) -> None:
         del self.told[name]
@@ -84,26 +132,29 @@ async def test_all_pods_end_up_on_nodes_once_and_no_node_is_asked_for_more_than_
     weather = Weather(seed)
     for i in range(NODES):
         weather.loop.deliver(SetNode(node(f"n{i}", cpu=str(CPUS))))
-    names = [f"p{i}" for i in range(PODS)]
-    for name in names:
-        weather.told[name] = pod(name, priority=weather.random.randrange(3))
+    coming = [f"p{i}" for i in range(PODS)]
     async with asyncio.timeout(20):
         running = asyncio.create_task(weather.loop.run())
-        for name in names:
-            weather.show(name)
+        for name in coming[:EARLY]:
+            weather.create(name)
+        del coming[:EARLY]
         for turn in range(MOST_TURNS):
+            if coming and (turn % 5 == 0 or weather.settled):
+                weather.create(coming.pop())
             await weather.timers.next()
             if turn % 10 == 0 and len(weather.told) > NODES * CPUS:
                 weather.delete(weather.random.choice(list(weather.told)))
             assert max(Counter(weather.place.values()).values(), default=0) <= CPUS
-            if weather.place.keys() == weather.told.keys() and not len(weather.loop.binds):
+            if weather.settled and not coming:
                 break
         weather.loop.stop()
         await weather.timers.advance(20)
         await asyncio.gather(running, *weather.later)
     assert weather.place.keys() == weather.told.keys()
-    assert len(weather.told) == NODES * CPUS
+    assert weather.evicted > 0
     scheduler = weather.loop.scheduler
     assert len(scheduler.queue) == 0
-    assert scheduler.cache_size() == {"nodes": NODES, "pods": NODES * CPUS, "assumed_pods": 0}
+    assert scheduler.cache_size() == {"nodes": NODES, "pods": len(weather.told), "assumed_pods": 0}
+    assert not scheduler.evictions.victims
+    assert not any(scheduler.queue.nominated_on(name) for name in scheduler.state.nodes)
     assert {info.name: info.node.name for info in scheduler.state.pods.values()} == weather.place

@@ -6,7 +6,7 @@ from ksp.apiserver.codec.go_times import write_time
 from ksp.apiserver.status import Cause, forbidden, forbidden_field, required
 from ksp.apiserver.strategies.base import Defaults, Kind
 from ksp.apiserver.strategy import Context, Json
-from ksp.apiserver.validation.metadata import one_of
+from ksp.apiserver.validation.metadata import immutable, one_of
 from ksp.apiserver.validation.resources import validate_amounts
 from ksp.apiserver.validation.scheduling import validate_node_selector
 
@@ -75,12 +75,16 @@ class PersistentVolumes(Kind):
             new["status"]["lastPhaseTransitionTime"] = write_time(context.now)
 
     def check_update(self, new: Json, old: Json, context: Context) -> list[Cause]:
-        sources = {*new["spec"], *old["spec"]} - _NOT_SOURCES
-        if all(new["spec"].get(name) == old["spec"].get(name) for name in sources):
-            return []
-        return [
-            forbidden_field("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
-        ]
+        """What it is and where it can be used stays; whose it is may change at any time."""
+        was, spec = old["spec"], new["spec"]
+        found = []
+        if any(spec.get(name) != was.get(name) for name in {*spec, *was} - _NOT_SOURCES):
+            text = "spec.persistentvolumesource is immutable after creation"
+            found.append(forbidden_field("spec.persistentvolumesource", text))
+        found += immutable(spec.get("volumeMode"), was.get("volumeMode"), "volumeMode")
+        if was.get("nodeAffinity") is not None:
+            found += immutable(spec.get("nodeAffinity"), was["nodeAffinity"], "nodeAffinity")
+        return found
 
 
 def validate_modes(modes: list[str] | tuple[()], context: Context) -> list[Cause]:
@@ -127,12 +131,22 @@ class PersistentVolumeClaims(Kind):
 
     def check_update(self, new: Json, old: Json, context: Context) -> list[Cause]:
         """The volume may be set once; else only requests change, and in newer versions the class of attributes."""
+        found = _class_annotation(new, old)
         fixed = [_fixed_part(each["spec"], old["spec"]) for each in (new, old)]
-        if fixed[0] == fixed[1]:
-            return []
-        text = "spec is immutable after creation except resources.requests"
-        text += " and volumeAttributesClassName" if context.version.phase_times else ""
-        return [forbidden_field("spec", f"{text} for bound claims")]
+        if fixed[0] != fixed[1]:
+            text = "spec is immutable after creation except resources.requests"
+            text += " and volumeAttributesClassName" if context.version.phase_times else ""
+            found.append(forbidden_field("spec", f"{text} for bound claims"))
+        return found
+
+
+def _class_annotation(new: Json, old: Json) -> list[Cause]:
+    """The old annotation stays as it is, but may go when the field takes over what it says."""
+    before, after = ((each["metadata"].get("annotations") or {}).get(_OLD_CLASS) for each in (old, new))
+    fields = old["spec"].get("storageClassName"), new["spec"].get("storageClassName")
+    if before is not None and after is None and fields == (None, before):
+        return []
+    return immutable(after or "", before or "", f"metadata.annotations.{_OLD_CLASS}")
 
 
 def _fixed_part(spec: Json, old: Json) -> Json:

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from ksp.kube.events.objects import Occurrence
 from ksp.kube.events.series import EventApi, Pace, Series
 from ksp.kube.wall_clock import microseconds, whole_seconds
 
@@ -47,6 +48,10 @@ def _metadata(series: Series) -> dict[str, str]:
     return {"namespace": series.namespace, "name": series.name}
 
 
+def _related(said: Occurrence) -> dict[str, Any]:
+    return {} if said.related is None else {"related": msgspec.to_builtins(said.related)}
+
+
 def _new_event(series: Series, host: str) -> dict[str, Any]:
     said = series.said
     event: dict[str, Any] = {
@@ -60,6 +65,7 @@ def _new_event(series: Series, host: str) -> dict[str, Any]:
         "regarding": msgspec.to_builtins(said.regarding),
         "note": said.note,
         "type": said.type,
+        **_related(said),
     }
     if series.count > 1:
         event |= _new_patch(series)
@@ -80,6 +86,7 @@ def _core_event(series: Series, host: str) -> dict[str, Any]:
         "source": {"component": said.source},
         "firstTimestamp": whole_seconds(said.at),
         "type": said.type,
+        **_related(said),
         **_core_patch(series),
     }
 

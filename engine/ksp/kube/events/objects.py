@@ -36,7 +36,8 @@ class ObjectReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 
 
 class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
-    """Something happened once. `source` is who says so, e.g. `default-scheduler`."""
+    """Something happened once. `source` is who says so, e.g. `default-scheduler`; `related` is another object
+    that it concerns."""
 
     regarding: ObjectReference
     source: str
@@ -45,11 +46,13 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     note: str
     at: dt.datetime
+    related: ObjectReference | None = None
 
 
 def occurrence(
-    regarding: ObjectReference, source: str, type: EventType, reason: str, action: str, note: str, at: dt.datetime
-) -> Occurrence:
+    regarding: ObjectReference, source: str, type: EventType, reason: str, action: str, note: str, at: dt.datetime,
+    related: ObjectReference | None = None,
+) -> Occurrence:  # fmt: skip
     """With texts that the API takes: no control characters, cut at its limits."""
     return Occurrence(
         regarding=regarding,
@@ -59,6 +62,7 @@ def occurrence(
         action=printable(action, WORD_LIMIT),
         note=printable(note, NOTE_LIMIT),
         at=at,
+        related=related,
     )
 
 

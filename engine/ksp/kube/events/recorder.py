@@ -105,6 +105,12 @@ class EventRecorder:
         """The pod has no node, and why."""
         self.event(pod, "Warning", "FailedScheduling", "Scheduling", message, pod.scheduler_name)
 
+    def preempted(self, victim: PodInfo, preemptor: PodInfo, node: str) -> None:
+        """The victim is deleted, so that the other pod finds room on the node."""
+        note = f"Preempted by {preemptor.namespace}/{preemptor.name} on node {node}"
+        source, related = preemptor.scheduler_name, reference_to(preemptor)
+        self.event(victim, "Normal", "Preempted", "Preempting", note, source, related)
+
     def event(
         self,
         regarding: ObjectReference | Pod | PodInfo | Node,
@@ -113,13 +119,14 @@ class EventRecorder:
         action: str,
         note: str,
         source: str = "",
+        related: ObjectReference | None = None,
     ) -> None:
-        """Something happened to an object. Returns at once."""
+        """Something happened to an object, and perhaps because of another. Returns at once."""
         if self._closing:
             self._observer.event_dropped("shutdown", 1)
             return
         said = occurrence(
-            reference_to(regarding), source or self._source, type, reason, action, note, self._clock.wall()
+            reference_to(regarding), source or self._source, type, reason, action, note, self._clock.wall(), related
         )
         series = self._correlator.observe(said, best_api(self._discovery), self._timers.now())
         if series is not None:

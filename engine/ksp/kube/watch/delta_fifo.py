@@ -55,6 +55,9 @@ class DeltaFifo(Generic[T]):
         self._order: deque[str] = deque()
         self._deltas: dict[str, Delta[T]] = {}
         self._initial: int | None = None
+        self._popped = 0
+        # Lists that have come in: after how many deltas all that they brought is told, and when each was asked for.
+        self._lists: deque[tuple[int, float]] = deque()
         self._ready = asyncio.Event()
 
     def __len__(self) -> int:
@@ -94,9 +97,9 @@ class DeltaFifo(Generic[T]):
         if known is not None and uid and known.metadata.uid != uid:
             self.delete(key, None)
 
-    def replacing(self) -> Replacement[T]:
-        """A whole list begins to come in."""
-        return Replacement(self, {*self._store.keys(), *self._deltas})
+    def replacing(self, began: float | None = None) -> Replacement[T]:
+        """A whole list begins to come in, which was asked for at that time; None: nobody was asked."""
+        return Replacement(self, {*self._store.keys(), *self._deltas}, began)
 
     def pop(self) -> Delta[T] | None:
         """The delta that has waited longest. The caller brings the store to `now` before anything else happens."""
@@ -105,16 +108,28 @@ class DeltaFifo(Generic[T]):
             return None
         if self._initial:
             self._initial -= 1
+        self._popped += 1
         return self._deltas.pop(self._order.popleft())
+
+    def told_lists(self) -> list[float]:
+        """The lists of which all that they brought has been popped, each once: when they were asked for."""
+        told = []
+        while self._lists and self._lists[0][0] <= self._popped:
+            told.append(self._lists.popleft()[1])
+        return told
 
     async def wait(self) -> None:
         """Returns when there is something to pop, or an end of a list to notice."""
         await self._ready.wait()
 
-    def replaced(self) -> None:
-        """A whole list has come in: at the first, what waits now is what has to be told before all is in sync."""
+    def replaced(self, began: float | None) -> None:
+        """A whole list has come in: at the first, what waits now is what has to be told before all is in sync. `began`
+        is when it was asked for; None if it does not tell of every object."""
         if self._initial is None:
             self._initial = len(self._order)
+            self._ready.set()
+        if began is not None:
+            self._lists.append((self._popped + len(self._order), began))
             self._ready.set()
 
     def _delta(self, key: str) -> Delta[T]:
@@ -130,12 +145,14 @@ class Replacement(Generic[T]):
     """A whole list, as it comes in: objects count at once, and what the list does not have is gone at its end.
 
     A list that is not finished deletes nothing. If of some item not even the key could be read, nothing is deleted
-    either: the item may be any of those that seem to be missing.
+    either: the item may be any of those that seem to be missing. A list of which some item could not be read tells
+    nothing of that one, so it does not count among `told_lists`.
     """
 
-    def __init__(self, fifo: DeltaFifo[T], unseen: set[str]) -> None:
+    def __init__(self, fifo: DeltaFifo[T], unseen: set[str], began: float | None) -> None:
         self._fifo = fifo
         self._unseen = unseen
+        self._began = began
         self._nameless = False
 
     def put(self, key: str, value: T) -> None:
@@ -150,6 +167,7 @@ class Replacement(Generic[T]):
 
     def hold(self, key: str, uid: str) -> None:
         """The list has an object that cannot be read; `key` is empty if that cannot be read either."""
+        self._began = None
         self._nameless = self._nameless or not key
         self._unseen.discard(key)
         self._fifo.hold(key, uid)
@@ -161,7 +179,7 @@ class Replacement(Generic[T]):
             if count % _SLICE == 0:
                 await asyncio.sleep(0)
         self._unseen = set()
-        self._fifo.replaced()
+        self._fifo.replaced(self._began)
 
 
 def same_object(one: Object, other: Object) -> bool:

@@ -5,11 +5,15 @@
 Each handler is told of each step once, in this order for each key. An object in whose place another of the same name
 stands is deleted, and then the other is added. Of what was deleted while no watch was open only the last known state
 can be told: then `known_final_state` is False.
+
+Who is told of lists learns, once all handlers have been told of all that a list brought, when it was asked for. It is a
+read at a quorum, so whatever the server had accepted before that time has been told then.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from ksp.kube.watch.delta_fifo import Delta, DeltaFifo, same_object, same_version
@@ -44,6 +48,7 @@ class Informer(Generic[T]):
         self._store: Indexer[T] = Indexer()
         self.fifo: DeltaFifo[T] = DeltaFifo(self._store)
         self._handlers: list[Handler[T]] = []
+        self._told_of_lists: list[Callable[[float], None]] = []
         self._synced = asyncio.Event()
 
     @property
@@ -65,6 +70,11 @@ class Informer(Generic[T]):
             handler.on_add(value)
         self._handlers.append(handler)
 
+    def tell_of_lists(self, told: Callable[[float], None]) -> None:
+        """From now on it is called after each list with the time at which that was asked for, by the reflector's clock.
+        Not for lists with an object that could not be read."""
+        self._told_of_lists.append(told)
+
     def add_index(self, name: str, function: Index[T]) -> None:
         """From now on the lister finds objects by the values that the function gives."""
         self._store.add_index(name, function)
@@ -85,6 +95,9 @@ class Informer(Generic[T]):
             self._apply(delta)
         if self.fifo.has_synced:
             self._synced.set()
+        for began in self.fifo.told_lists():
+            for told in self._told_of_lists:
+                told(began)
 
     def _apply(self, delta: Delta[T]) -> None:
         old, now = self._store.get(delta.key), delta.now

@@ -59,7 +59,7 @@ def read_object(resource: Resource, data: bytes) -> Readable[Any] | Unreadable:
     """The object in a JSON text, which may be a `msgspec.Raw`; no part of the text is kept."""
     struct: type[Any] = resource.struct
     try:
-        value = decode(struct, data)
+        value = resource.understood(decode(struct, data))
     except DecodeError as error:
         return _outline(data, str(error))
     missing = _missing(value.metadata)

@@ -118,6 +118,7 @@ class Reflector(Generic[T]):
         self._session = Session(timers)
         self._phase: _Phase = "discover"
         self._version: GroupVersion | None = None
+        self._served = resource
         self._streams_lists = settings.watch_list
         self._page_size = settings.page_size
         self._list_expired = False
@@ -170,6 +171,7 @@ class Reflector(Generic[T]):
             self._missing_since = None
         if found is not None:
             self._absence.reset()
+            self._served = self._resource.served_in(found)
         return found
 
     def _believe_it_is_gone(self) -> None:
@@ -196,14 +198,14 @@ class Reflector(Generic[T]):
     async def _list_by_pages(self, path: str) -> None:
         self._phase, self.doing = "list", "listing"
         began = self._timers.now()
-        replacement, pacer = self._fifo.replacing(), Pacer()
+        replacement, pacer = self._fifo.replacing(began), Pacer()
         position, count = "", 0
         async with aclosing(read_pages(self._reader, path, self._query(), self._page_size)) as pages:
             async for page in pages:
                 self._is_well(_progress(count + len(page.items)))
                 position = position or page.resource_version
                 for item in page.items:
-                    self._intake.take_listed(read_object(self._resource, item), replacement)
+                    self._intake.take_listed(read_object(self._served, item), replacement)
                     await pacer.spent(len(item))
                 count += len(page.items)
         await replacement.finish()
@@ -213,7 +215,8 @@ class Reflector(Generic[T]):
     async def _list_as_stream(self, path: str) -> None:
         """A watch that begins with all that there is (KEP-3157), and goes on as the watch that follows a list."""
         self._phase, self.doing = "stream", "listing"
-        streamed = StreamedList(self._fifo.replacing(), self._timers.now())
+        began = self._timers.now()
+        streamed = StreamedList(self._fifo.replacing(began), began)
         await self._follow(
             path, self._query() | {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}, streamed
         )
@@ -266,7 +269,7 @@ class Reflector(Generic[T]):
         self._recovery.went_well(self._session)
 
     async def _take(self, line: bytes, streamed: StreamedList[T] | None) -> None:
-        event = read_line(self._resource, line)
+        event = read_line(self._served, line)
         if streamed is None or self._phase == "watch":
             self._check_others()
             if self._intake.take(event):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -11,9 +11,10 @@ import msgspec
 
 from ksp.model.apps import ReplicaSet, ReplicationController, Service, StatefulSet
 from ksp.model.meta import ObjectMeta
+from ksp.model.namespace import Namespace
 from ksp.model.node import Node
 from ksp.model.pod import Pod
-from ksp.model.policy import PodDisruptionBudget
+from ksp.model.policy import PodDisruptionBudget, PriorityClass, as_in_v1
 from ksp.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 
@@ -44,6 +45,10 @@ def _everything(_value: object) -> bool:
     return True
 
 
+def _unchanged(value: Any, _version: str) -> Any:
+    return value
+
+
 def _unfinished(pod: Pod) -> bool:
     return pod.status.phase not in {"Succeeded", "Failed"}
 
@@ -53,7 +58,8 @@ class Resource:
     """A kind: `plural` is its name in paths and rules, `versions` are what ksp understands, the best first.
 
     `fields` is a field selector: what it leaves out is never sent. `keeps` says the same of an object, for servers that
-    do not heed the selector.
+    do not heed the selector. `as_best` makes of an object that was written in a version what it is in the best one; of
+    a resource as it is `served_in` a version that version is `served`.
     """
 
     kind: str
@@ -63,6 +69,16 @@ class Resource:
     namespaced: bool = True
     fields: str = ""
     keeps: Callable[[Any], bool] = _everything
+    as_best: Callable[[Any, str], Any] = _unchanged
+    served: GroupVersion | None = None
+
+    def served_in(self, version: GroupVersion) -> Resource:
+        """As a server gives it that has it in that version."""
+        return replace(self, served=version)
+
+    def understood(self, value: Any) -> Any:
+        """An object as it came from the server, in the meaning of the best version."""
+        return value if self.served is None else self.as_best(value, str(self.served))
 
     @property
     def group(self) -> str:
@@ -85,6 +101,7 @@ APPS: Final = (GroupVersion("apps", "v1"),)
 # An empty selector of a budget selects no pod in v1beta1, and every pod of its namespace in v1.
 POLICY: Final = (GroupVersion("policy", "v1"), GroupVersion("policy", "v1beta1"))
 STORAGE: Final = (GroupVersion("storage.k8s.io", "v1"), GroupVersion("storage.k8s.io", "v1beta1"))
+SCHEDULING: Final = (GroupVersion("scheduling.k8s.io", "v1"),)
 
 # Pods that have finished hold nothing on their node, and a cluster may keep very many of them.
 UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
@@ -100,7 +117,9 @@ _ROWS: Final = (
     Resource("PersistentVolume", "persistentvolumes", PersistentVolume, CORE, namespaced=False),
     Resource("StorageClass", "storageclasses", StorageClass, STORAGE, namespaced=False),
     Resource("CSINode", "csinodes", CSINode, STORAGE, namespaced=False),
-    Resource("PodDisruptionBudget", "poddisruptionbudgets", PodDisruptionBudget, POLICY),
+    Resource("PodDisruptionBudget", "poddisruptionbudgets", PodDisruptionBudget, POLICY, as_best=as_in_v1),
+    Resource("PriorityClass", "priorityclasses", PriorityClass, SCHEDULING, namespaced=False),
+    Resource("Namespace", "namespaces", Namespace, CORE, namespaced=False),
 )
 
 # By kind.

@@ -35,9 +35,9 @@ class Unscheduled:
     status: str = "False"
 
 
-def wanted(pod: PodInfo, reason: str, message: str, nominated_node: str | None) -> Unscheduled:
-    """What is to stand there. `nominated_node` None leaves the pod's as it is."""
-    node = pod.status.nominated_node_name if nominated_node is None else nominated_node
+def wanted(before: Unscheduled, reason: str, message: str, nominated_node: str | None) -> Unscheduled:
+    """What is to stand there instead of what does. `nominated_node` None leaves that as it is."""
+    node = before.nominated_node if nominated_node is None else nominated_node
     return Unscheduled(printable(reason, REASON_LIMIT), printable(message, MESSAGE_LIMIT), node)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds until a request counts as lost: a binding, the read that settles one, the patch of a pod's status.
+    """Seconds until a request counts as lost: a binding, the read that settles one, the patch of a pod's status, a
+    deletion.
 
     A server gives up on a request after 60 s by default; long before that the outcome can be read.
     """
@@ -15,3 +16,4 @@ class Patience:
     bind: float = 30.0
     read: float = 10.0
     patch: float = 10.0
+    delete: float = 10.0

@@ -8,6 +8,8 @@ one waits.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from typing import Final, Protocol
 
@@ -25,6 +27,7 @@ from ksp.kube.wall_clock import WallClock
 from ksp.kube.write.conditions import Unscheduled, known, patch, wanted
 from ksp.kube.write.latest_only import LatestOnly
 from ksp.kube.write.patience import Patience
+from ksp.kube.write.refusals import is_gone, names_another
 from ksp.model.info import PodInfo
 
 IN_FLIGHT: Final = 16
@@ -85,17 +88,26 @@ class StatusPatches:
 
     async def set_condition(self, pod: PodInfo, reason: str, message: str, nominated_node: str | None) -> Patched:
         """Make the pod say so. Nothing is raised for what the server does; the outcome is also told to the observer."""
+        return await self._tell(pod, lambda before: wanted(before, reason, message, nominated_node))
+
+    async def clear_nomination(self, pod: PodInfo) -> Patched:
+        """Make the pod name no node that it waits for, whatever else it says. Outcomes as of `set_condition`."""
+        return await self._tell(pod, lambda before: replace(before, nominated_node=""))
+
+    async def _tell(self, pod: PodInfo, change: Callable[[Unscheduled], Unscheduled]) -> Patched:
         outcome, why = Patched.SUPERSEDED, ""
         if await self._turns.enter(pod.uid):
             try:
-                outcome, why = await self._write(pod, wanted(pod, reason, message, nominated_node))
+                outcome, why = await self._write(pod, change)
             finally:
                 self._turns.leave(pod.uid)
         self._observer.condition(pod, outcome, why)
         return outcome
 
-    async def _write(self, pod: PodInfo, after: Unscheduled) -> tuple[Patched, str]:
-        body = patch(pod.metadata.uid, self._before(pod), after, self._clock.wall())
+    async def _write(self, pod: PodInfo, change: Callable[[Unscheduled], Unscheduled]) -> tuple[Patched, str]:
+        before = self._before(pod)
+        after = change(before)
+        body = patch(pod.metadata.uid, before, after, self._clock.wall())
         if body is None:
             return Patched.UNCHANGED, ""
         async with self._in_flight:
@@ -146,15 +158,8 @@ class StatusPatches:
 
 
 def _refused(error: ApiError) -> tuple[Patched, str]:
-    if error.status == 409 or (error.status == 404 and error.reason == "NotFound"):
+    if error.status == 409 or is_gone(error):
         return Patched.GONE, error.message
-    if error.status == 422 and _is_of_another_uid(error):
+    if names_another(error):
         return Patched.GONE, "the pod was deleted, and another has its name"
     return Patched.FAILED, explained(error)
-
-
-def _is_of_another_uid(error: ApiError) -> bool:
-    causes = error.details.get("causes")
-    return isinstance(causes, list) and any(
-        isinstance(cause, dict) and cause.get("field") == "metadata.uid" for cause in causes
-    )

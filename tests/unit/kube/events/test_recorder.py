@@ -196,6 +196,26 @@ async def test_an_event_of_events_k8s_io(version: str) -> None:
         }
 
 
+@pytest.mark.parametrize(
+    ("served", "said", "about"),
+    [
+        (("events.k8s.io/v1",), "note", "regarding"),
+        (("events.k8s.io/v1beta1",), "note", "regarding"),
+        ((), "message", "involvedObject"),
+    ],
+)
+async def test_a_victim_is_told_for_whom_it_goes(served: tuple[str, ...], said: str, about: str) -> None:
+    async with recording(*served) as bench:
+        bench.recorder.preempted(pod_info(), pod_info("high", "u9"), "n1")
+        await bench.writes(1)
+        event = bench.event
+    assert (event["type"], event["reason"]) == ("Normal", "Preempted")
+    assert event[said] == "Preempted by w/high on node n1"
+    assert event[about] == REFERENCE
+    assert event["related"] == REFERENCE | {"name": "high", "uid": "u9"}
+    assert not served or event["action"] == "Preempting"
+
+
 async def test_an_event_of_the_core_where_there_is_nothing_newer() -> None:
     async with recording() as bench:
         bench.recorder.failed_scheduling(pod_info(), "0/2 nodes are available.")

@@ -139,3 +139,45 @@ async def test_many_deletions_give_others_their_turns() -> None:
         turns.append(len(fifo))
         await asyncio.sleep(0)
     assert turns == [0, 2_000, 4_000, 6_000]
+
+
+async def test_list_is_told_when_the_last_delta_that_it_brought_is_popped() -> None:
+    fifo, _ = queue()
+    fifo.put("w/before", pod("before", 1))
+    replacement = fifo.replacing(7.0)
+    replacement.put(KEY, A3)
+    replacement.put("w/before", pod("before", 1))
+    await replacement.finish()
+    fifo.put("w/after", pod("after", 9))
+    fifo.put(KEY, A4)  # in the place of what the list brought
+    told = [(fifo.pop() and fifo.told_lists()) for _ in range(3)]
+    assert told == [[], [7.0], []]
+
+
+async def test_list_that_brings_nothing_is_told_at_once() -> None:
+    fifo, _ = queue(A3)
+    for began in (1.0, 2.0):
+        replacement = fifo.replacing(began)
+        replacement.put(KEY, A3)
+        await replacement.finish()
+    assert fifo.told_lists() == [1.0, 2.0]
+    assert fifo.told_lists() == []
+    async with asyncio.timeout(5):
+        await fifo.wait()
+
+
+async def test_list_that_nobody_was_asked_for_or_that_breaks_off_is_not_told() -> None:
+    fifo, _ = queue(A3)
+    await fifo.replacing().finish()
+    fifo.replacing(1.0).put(KEY, A4)
+    while fifo.pop() is not None:
+        pass
+    assert fifo.told_lists() == []
+
+
+async def test_list_with_an_object_that_cannot_be_read_does_not_tell_of_all() -> None:
+    fifo, _ = queue(A3)
+    replacement = fifo.replacing(1.0)
+    replacement.hold(KEY, "a")
+    await replacement.finish()
+    assert fifo.told_lists() == []

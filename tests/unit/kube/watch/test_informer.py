@@ -169,3 +169,17 @@ def test_kind_that_nobody_asked_for() -> None:
     with pytest.raises(KeyError):
         informers.informer("Node")
     assert informers.waiting_for() == [("pods", "waiting for discovery")]
+
+
+async def test_who_asks_is_told_of_a_list_after_the_handlers_are_told_of_all_of_it() -> None:
+    made, handler = informer()
+    lists: list[tuple[float, int]] = []
+    made.tell_of_lists(lambda began: lists.append((began, len(handler.told))))
+    replacement = made.fifo.replacing(3.0)
+    for name in "abc":
+        replacement.put(f"w/{name}", pod(name, 1))
+    await replacement.finish()
+    made.deliver_some(2)
+    assert lists == []
+    made.deliver_some(2)
+    assert lists == [(3.0, 3)]

@@ -19,6 +19,7 @@ from ksp.kube.auth.cluster import Cluster
 from ksp.kube.http.client import Client
 from ksp.kube.watch.reflector import ReflectorSettings
 from ksp.kube.watch.resources import RESOURCES, GroupVersion, Resource, key_of
+from ksp.model.selector import LabelSelector
 
 PODS = "/api/v1/namespaces/w/pods"
 MERGE = "application/merge-patch+json"
@@ -50,6 +51,7 @@ def cluster_of(version: str) -> list[Json]:
         thing("storage.k8s.io/v1", "StorageClass", "fast", provisioner="p"),
         thing("storage.k8s.io/v1", "CSINode", "n1", spec={"drivers": []}),
         thing(budgets, "PodDisruptionBudget", "pdb", spec={"selector": SELECTOR, "minAvailable": 1}),
+        thing(budgets, "PodDisruptionBudget", "empty", spec={"selector": {}, "minAvailable": 1}),
         *(new_pod(f"p{i}") for i in range(7)),
     ]
     for value in objects:
@@ -163,6 +165,19 @@ async def test_versions_and_forms_of_lists_are_those_of_the_server(version: str)
         # 1.36 streams its lists; 1.19 refuses to, and is asked for pages.
         assert len(made.running.notes.lists) == len(RESOURCES)
         await made.running.until(lambda: made.running.notes.watches == len(RESOURCES))
+
+
+@both
+async def test_an_empty_selector_of_a_budget_means_what_it_means_in_its_version(version: str) -> None:
+    async with bench(version) as made:
+        budgets = made.running.informers.informer("PodDisruptionBudget").lister
+        api, meant = ("v1", LabelSelector()) if version == "1.36" else ("v1beta1", None)
+        path = f"/apis/policy/{api}/namespaces/w/poddisruptionbudgets"
+        await made.write("POST", path, {"metadata": {"name": "later"}, "spec": {"selector": {}}}, "application/json")
+        await made.equal()
+        assert [budget.spec.selector for name in ("empty", "later") if (budget := budgets.get(f"w/{name}"))] == [
+            meant, meant,
+        ]  # fmt: skip
 
 
 @both

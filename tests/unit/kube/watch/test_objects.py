@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 import tracemalloc
 
+import pytest
 from tests.unit.kube import api_objects
 
 from ksp.kube.watch.objects import Readable, read_object
 from ksp.kube.watch.pages import read_page
-from ksp.kube.watch.resources import RESOURCES
+from ksp.kube.watch.resources import RESOURCES, GroupVersion
 from ksp.kube.watch.watch_events import Changed, read_line
+from ksp.model.selector import LabelSelector
 
 PODS = RESOURCES["Pod"]
 COUNT, BALLAST = 100, 20_000
@@ -19,6 +21,26 @@ def heavy(name: str) -> api_objects.Json:
     value = api_objects.pod(name, 1, labels={"app": name})
     value["metadata"]["managedFields"] = [{"manager": "x" * BALLAST}]
     return value
+
+
+@pytest.mark.parametrize(
+    ("version", "selector", "meant"),
+    [
+        ("v1beta1", {}, None),
+        ("v1", {}, LabelSelector()),
+        ("v1beta1", {"matchLabels": {}}, None),
+        ("v1beta1", {"matchLabels": {"a": "b"}}, LabelSelector(match_labels={"a": "b"})),
+        ("v1beta1", None, None),
+    ],
+)
+def test_a_budget_of_an_older_version_means_what_it_says_there(
+    version: str, selector: api_objects.Json | None, meant: LabelSelector | None
+) -> None:
+    budgets = RESOURCES["PodDisruptionBudget"].served_in(GroupVersion("policy", version))
+    meta = {"name": "b", "namespace": "w", "uid": "1", "resourceVersion": "7"}
+    found = read_object(budgets, json.dumps({"metadata": meta, "spec": {"selector": selector}}).encode())
+    assert isinstance(found, Readable)
+    assert found.value.spec.selector == meant
 
 
 def test_nothing_is_kept_of_the_text_of_objects() -> None:

@@ -28,9 +28,9 @@ from tests.unit.kube.pod_server import (
 from tests.unit.kube.timers import VirtualTimers
 
 from ksp.kube.http.client import Client
-from ksp.kube.write.binding import DEAD_AFTER, MOST_POSTS
 from ksp.kube.write.patience import Patience
-from ksp.kube.write.writes import Bound, NotBound, Patched, Writer
+from ksp.kube.write.settling import DEAD_AFTER, MOST_SENT
+from ksp.kube.write.writes import Bound, Evicted, Failed, Gone, NotBound, Patched, Writer
 from ksp.model.info import PodInfo
 
 
@@ -44,6 +44,8 @@ class Told:
         self.unsettled_.append(why)
 
     def condition(self, pod: PodInfo, outcome: Patched, why: str) -> None: ...
+
+    def eviction(self, victim: PodInfo, outcome: Evicted | Gone | Failed) -> None: ...
 
 
 @dataclass
@@ -277,7 +279,7 @@ async def test_a_server_that_never_carries_it_out_is_given_up_when_its_requests_
     verdict = await bench.bind()
     assert isinstance(verdict, NotBound)
     assert "failed calling webhook" in verdict.message
-    assert len(bench.server.sent("bind")) == MOST_POSTS
+    assert len(bench.server.sent("bind")) == MOST_SENT
     assert bench.timers.now() >= DEAD_AFTER
     assert [seen.method for seen in bench.server.seen][-1] == "GET"
 

@@ -12,7 +12,7 @@ from tests.unit.kube.driving import driven
 from tests.unit.kube.pod_server import Apply, PodServer, client_of, closes_before, pod_info, serving, status
 from tests.unit.kube.timers import VirtualTimers
 
-from ksp.kube.write.binding import DEAD_AFTER
+from ksp.kube.write.settling import DEAD_AFTER
 from ksp.kube.write.writes import Bound, NotBound, Writer
 
 # A server gives up on a request after this many seconds.

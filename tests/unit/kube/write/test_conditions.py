@@ -29,7 +29,7 @@ from tests.unit.kube.timers import VirtualTimers
 from ksp.kube.http.client import Client
 from ksp.kube.write.patience import Patience
 from ksp.kube.write.status_patches import IN_FLIGHT, TRIES
-from ksp.kube.write.writes import Patched, Writer
+from ksp.kube.write.writes import Evicted, Failed, Gone, Patched, Writer
 from ksp.model.info import PodInfo
 
 NOON = dt.datetime(2026, 1, 2, 12, 0, 0, 999999, tzinfo=dt.UTC)
@@ -48,6 +48,8 @@ class Told:
 
     def condition(self, pod: PodInfo, outcome: Patched, why: str) -> None:
         self.outcomes.append((outcome, why))
+
+    def eviction(self, victim: PodInfo, outcome: Evicted | Gone | Failed) -> None: ...
 
 
 @dataclass
@@ -136,6 +138,22 @@ async def test_nominations_go_along(bench: Bench) -> None:
     assert bench.server.seen[1].body == {"metadata": {"uid": "u1"}, "status": {"nominatedNodeName": None}}
     await bench.set(pod_info(version="901", nominated="n7"), "other", nominated=None)
     assert "nominatedNodeName" not in bench.server.seen[2].body["status"]
+
+
+async def test_a_nomination_stays_while_the_watch_does_not_show_it_yet(bench: Bench) -> None:
+    await bench.set(pod_info(version="1"), "a", nominated="n7")
+    assert await bench.set(pod_info(version="1"), "b", nominated=None) is Patched.SENT
+    assert bench.status["nominatedNodeName"] == "n7"
+    assert "nominatedNodeName" not in bench.server.seen[1].body["status"]
+
+
+async def test_a_nomination_is_cleared_and_nothing_else(bench: Bench) -> None:
+    pod = pod_info(version="1", nominated="n7", status="False", reason="Unschedulable", message="0/2 nodes")
+    assert await driven(bench.timers, bench.writer.clear_nomination(pod)) is Patched.SENT
+    assert bench.server.seen[0].body == {"metadata": {"uid": "u1"}, "status": {"nominatedNodeName": None}}
+    assert await driven(bench.timers, bench.writer.clear_nomination(pod)) is Patched.UNCHANGED
+    assert await driven(bench.timers, bench.writer.clear_nomination(pod_info(version="900"))) is Patched.UNCHANGED
+    assert bench.told.outcomes == [(Patched.SENT, ""), (Patched.UNCHANGED, ""), (Patched.UNCHANGED, "")]
 
 
 async def test_texts_are_cleaned_and_cut(bench: Bench) -> None:

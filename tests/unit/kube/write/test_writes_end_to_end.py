@@ -22,7 +22,7 @@ from ksp.kube.errors import ApiError
 from ksp.kube.events.recorder import EventRecorder
 from ksp.kube.http.client import Client
 from ksp.kube.watch.discovery import Discovery
-from ksp.kube.write.writes import Bound, NotBound, Patched, Writer
+from ksp.kube.write.writes import Bound, Evicted, Gone, NotBound, Patched, Writer
 from ksp.model.decode import decode
 from ksp.model.info import PodInfo
 from ksp.model.meta import ObjectMeta
@@ -162,6 +162,42 @@ async def test_a_condition_and_its_transition_time(bench: Bench) -> None:
     assert await driven(bench.timers, bench.writer.set_condition(again, "Unschedulable", "two")) is Patched.UNCHANGED
     assert await driven(bench.timers, bench.writer.bind(again, "n1")) == Bound()
     assert (await bench.scheduled("p"))["status"] == "True"
+
+
+def evictor(bench: Bench, *, marks: bool) -> Writer:
+    return Writer(bench.client, bench.timers, Wall(bench.timers), marks_victims=marks)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+@pytest.mark.parametrize("marks", [True, False])
+async def test_a_victim_goes_with_its_grace_period_and_says_why(bench: Bench, marks: bool, lost: int) -> None:
+    pod, preemptor = await bench.make("p"), await bench.make("important")
+    assert await driven(bench.timers, bench.writer.bind(pod, "n1")) == Bound()
+    bench.proxy.lost = lost
+    assert await driven(bench.timers, evictor(bench, marks=marks).evict(pod, preemptor)) == Evicted()
+    victim = await bench.json("GET", f"{PODS}/p")
+    assert victim["metadata"]["deletionGracePeriodSeconds"] == 30
+    conditions = {each["type"]: each for each in victim["status"]["conditions"]}
+    if marks:
+        told = conditions["DisruptionTarget"]
+        assert (told["status"], told["reason"]) == ("True", "PreemptionByScheduler")
+        assert told["lastTransitionTime"].startswith("2026-01-02T03:04")
+    else:
+        assert "DisruptionTarget" not in conditions
+    assert conditions["PodScheduled"]["status"] == "True"
+
+
+@pytest.mark.parametrize("marks", [True, False])
+async def test_a_victim_on_no_node_is_gone_and_another_of_its_name_stays(bench: Bench, marks: bool) -> None:
+    pod, preemptor = await bench.make("p"), await bench.make("important")
+    writer = evictor(bench, marks=marks)
+    assert await driven(bench.timers, writer.evict(pod, preemptor)) == Evicted()
+    assert await driven(bench.timers, writer.evict(pod, preemptor)) == Gone()
+    other = await bench.make("p")
+    assert await driven(bench.timers, writer.evict(pod, preemptor)) == Gone()
+    found = await bench.pod("p")
+    assert (found.uid, found.terminating) == (other.uid, False)
+    assert [each.type for each in found.status.conditions] == [each.type for each in other.status.conditions]
 
 
 @pytest.mark.parametrize(

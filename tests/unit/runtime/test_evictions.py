@@ -1,0 +1,270 @@
+"""Preemption as the loop carries it out."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.unit.core.scheduling import node, pod
+from tests.unit.kube.timers import settle
+from tests.unit.runtime.driving import World, running
+
+from ksp.core.changes import DeleteNode, DeletePod, SetNode, SetPod
+from ksp.core.errors import InternalError
+from ksp.kube.write.writes import Evicted, Failed, Gone
+from ksp.runtime.evictions import AT_A_TIME
+
+MESSAGE = "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def crowded(*names: str, nodes: int = 1) -> World:
+    """Nodes of 4 cpu, each with pods of 1 cpu, which are of low priority; `n0` has these names."""
+    world = World()
+    for i in range(nodes):
+        world.loop.deliver(SetNode(node(f"n{i}")))
+        for name in names or ("a", "b", "c", "d"):
+            world.loop.deliver(SetPod(pod(name if i == 0 else f"{name}{i}", on=f"n{i}")))
+    return world
+
+
+def wants(world: World, cpu: str, name: str = "high", priority: int = 10) -> None:
+    world.loop.deliver(SetPod(pod(name, requests={"cpu": cpu}, priority=priority)))
+
+
+def events(world: World, reason: str) -> list[tuple[str, str]]:
+    return [(name, note) for name, found, note in world.recorder.events if found == reason]
+
+
+async def test_victims_go_one_after_another_and_are_told_and_the_pod_takes_their_place() -> None:
+    world = crowded()
+    world.writer.held = True
+    wants(world, "2")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        ((first, _),) = world.writer.evicted
+        await settle()
+        assert len(world.writer.evicted) == 1
+        assert world.writer.nominations == [("high", "n0")]
+        assert world.writer.conditions == [("high", "Unschedulable", MESSAGE)]
+        world.writer.going[first].set_result(Evicted())
+        await world.writer.until(lambda w: len(w.evicted) == 2)
+        assert events(world, "Preempted") == [(first, "high on n0")]
+        second, _ = world.writer.evicted[1]
+        world.writer.going[second].set_result(Evicted())
+        await settle()
+        assert events(world, "Preempted") == [(first, "high on n0"), (second, "high on n0")]
+        assert len(world.loop.evictions) == 0
+        world.writer.held = False
+        for name in (first, second):
+            world.loop.deliver(DeletePod(name))
+        await world.timers.advance(1.1)
+        await world.writer.until(lambda w: w.binds == [("high", "n0")])
+    assert len(world.writer.evicted) == 2
+
+
+async def test_a_victim_that_is_gone_already_is_not_said_to_be_preempted() -> None:
+    world = crowded()
+    world.writer.evictions["d"] = world.writer.evictions["c"] = Gone()
+    wants(world, "4")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 4)
+        await settle()
+    assert {name for name, _ in events(world, "Preempted")} == {"a", "b"}
+
+
+async def test_a_victim_that_cannot_be_deleted_ends_it_and_the_user_is_told() -> None:
+    world = crowded()
+    names = {"a", "b", "c", "d"}
+    world.writer.evictions = dict.fromkeys(names, Failed("403 Forbidden: no"))
+    wants(world, "2")
+    async with running(world):
+        await world.writer.until(lambda w: ("high", "") in w.nominations)
+        ((victim, _),) = world.writer.evicted
+        assert events(world, "FailedScheduling") == [
+            ("high", MESSAGE),
+            ("high", f"cannot preempt default/{victim} on node n0: 403 Forbidden: no"),
+        ]
+        assert not world.scheduler.evictions.victims
+        assert world.scheduler.queue.nominated_on("n0") == []
+        world.writer.evictions = {}
+        await world.timers.advance(1.1)
+        await world.writer.until(lambda w: len(w.evicted) == 3)
+        assert events(world, "Preempted")
+    assert world.seen.faults == []
+
+
+async def test_victims_that_cannot_be_deleted_are_not_asked_for_in_a_circle() -> None:
+    world = crowded()
+    world.writer.evictions = dict.fromkeys(("a", "b", "c", "d"), Failed("403 Forbidden: no"))
+    wants(world, "4")
+    async with running(world):
+        await world.timers.asleep()
+        await world.timers.advance(100)
+    assert 8 <= len(world.writer.evicted) <= 15
+
+
+async def test_a_fault_while_evicting_counts_as_not_evicted() -> None:
+    world = crowded()
+    world.writer.evictions = dict.fromkeys(("a", "b", "c", "d"), ValueError("a bug"))
+    wants(world, "1")
+    async with running(world):
+        await world.writer.until(lambda w: ("high", "") in w.nominations)
+    ((victim, _),) = world.writer.evicted
+    assert world.seen.faults == [("evicting", victim)]
+    assert ("high", f"cannot preempt default/{victim} on node n0: internal error: a bug") in events(
+        world, "FailedScheduling"
+    )
+
+
+async def test_what_has_begun_is_finished_when_the_pod_that_preempts_goes_away() -> None:
+    world = crowded()
+    world.writer.held = True
+    wants(world, "2")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        world.loop.deliver(DeletePod("high"))
+        world.writer.held = False
+        world.writer.going[world.writer.evicted[0][0]].set_result(Evicted())
+        await world.writer.until(lambda w: len(w.evicted) == 2)
+        await settle()
+        assert len(events(world, "Preempted")) == 2
+        assert len(world.loop.evictions) == 0
+    assert world.seen.faults == []
+
+
+async def test_evictions_that_have_not_begun_are_left_when_nobody_needs_them_any_more() -> None:
+    world = crowded("a", nodes=AT_A_TIME + 2)
+    world.writer.held = True
+    for i in range(AT_A_TIME + 2):
+        wants(world, "4", f"high{i}")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == AT_A_TIME)
+        waiting = {f"high{i}" for i in range(AT_A_TIME + 2)} - {name for _, name in world.writer.evicted}
+        unneeded = min(waiting)
+        world.loop.deliver(DeletePod(unneeded))
+        world.writer.held = False
+        for going in list(world.writer.going.values()):
+            going.set_result(Evicted())
+        await world.writer.until(lambda w: len(w.evicted) == AT_A_TIME + 1)
+        await settle()
+        assert len(world.loop.evictions) == 0
+        assert unneeded not in {name for _, name in world.writer.evicted}
+
+
+async def test_a_pod_that_lost_its_claim_before_its_turn_is_tried_again() -> None:
+    """Its status may name another node for a moment: what was written of an earlier attempt."""
+    world = crowded(nodes=2)
+    world.writer.held = True
+    wants(world, "1")
+    async with running(world):
+        await settle(1)
+        (nominated,) = (name for name in ("n0", "n1") if world.scheduler.queue.nominated_on(name))
+        (other,) = {"n0", "n1"} - {nominated}
+        world.loop.deliver(SetPod(pod("high", requests={"cpu": "1"}, priority=10, nominated=other)))
+        await settle()
+        assert world.writer.evicted == []
+        assert not world.scheduler.evictions.victims
+        await world.timers.advance(1.1)
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+    assert world.seen.faults == []
+
+
+async def test_a_pod_that_goes_away_hears_nothing_of_a_failure() -> None:
+    world = crowded()
+    world.writer.held = True
+    wants(world, "1")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        world.loop.deliver(DeletePod("high"))
+        world.writer.going[world.writer.evicted[0][0]].set_result(Failed("no"))
+        await settle()
+    assert events(world, "FailedScheduling") == [("high", MESSAGE)]
+
+
+async def test_a_pod_whose_node_goes_away_preempts_elsewhere_and_hears_of_that_only() -> None:
+    world = crowded(nodes=2)
+    world.writer.held = True
+    wants(world, "1")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        first, _ = world.writer.evicted[0]
+        lost = world.scheduler.state.pods[first].node.name
+        (left,) = {"n0", "n1"} - {lost}
+        world.loop.deliver(DeleteNode(lost))
+        await world.timers.advance(1.1)
+        await world.writer.until(lambda w: len(w.evicted) == 2)
+        second, _ = world.writer.evicted[1]
+        assert world.scheduler.state.pods[second].node.name == left
+        world.writer.going[first].set_result(Failed("too late"))
+        await settle()
+        assert [each.uid for each in world.scheduler.queue.nominated_on(left)] == ["high"]
+        world.writer.going[second].set_result(Evicted())
+        await settle()
+    assert world.writer.nominations[0] == ("high", lost)
+    assert world.writer.nominations[-1] == ("high", left)
+    assert events(world, "Preempted") == [(second, f"high on {left}")]
+    assert not any("too late" in note for _, note in events(world, "FailedScheduling"))
+
+
+async def test_a_less_important_pod_that_waited_for_the_node_loses_its_claim() -> None:
+    world = crowded()
+    wants(world, "4", "middle", priority=5)
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 4)
+        wants(world, "4", "high", priority=10)
+        await world.writer.until(lambda w: ("middle", "") in w.nominations)
+        await settle()
+        assert [each.uid for each in world.scheduler.queue.nominated_on("n0")] == ["high"]
+    assert world.writer.nominations == [("middle", "n0"), ("high", "n0"), ("middle", "")]
+
+
+async def test_evictions_are_waited_for_at_the_end_and_given_up_in_time(caplog: pytest.LogCaptureFixture) -> None:
+    world = crowded()
+    world.writer.held = True
+    wants(world, "4")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        world.loop.stop()
+        ending = asyncio.create_task(world.loop.drain(10))
+        await world.timers.asleep()
+        world.writer.going[world.writer.evicted[0][0]].set_result(Evicted())
+        await world.writer.until(lambda w: len(w.evicted) == 2)
+        assert not ending.done()
+        await world.timers.advance(11)
+        assert await ending == 1
+        assert len(world.loop.evictions) == 0
+    assert "gave up evicting pods for another" in caplog.text
+
+
+async def test_only_so_many_pods_have_others_evicted_at_a_time() -> None:
+    world = crowded("a", nodes=AT_A_TIME + 3)
+    world.writer.held = True
+    for i in range(AT_A_TIME + 3):
+        wants(world, "4", f"high{i}")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == AT_A_TIME)
+        await settle()
+        assert len(world.writer.evicted) == AT_A_TIME
+        world.writer.going[world.writer.evicted[0][0]].set_result(Evicted())
+        await world.writer.until(lambda w: len(w.evicted) == AT_A_TIME + 1)
+
+
+async def test_a_fault_before_the_evictions_begin_leaves_nobody_waiting_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = crowded()
+
+    def broken(*_: object) -> None:
+        raise InternalError("no event")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.recorder, "failed_scheduling", broken)
+        wants(world, "1")
+        async with running(world):
+            await world.timers.asleep()
+            assert world.writer.evicted == []
+            assert world.seen.faults == [("deciding", "high")]
+            assert not world.scheduler.evictions.victims
+            patched.undo()
+            await world.timers.advance(1.1)
+            await world.writer.until(lambda w: len(w.evicted) == 1)
