@@ -3,13 +3,18 @@
 Pods arrive and leave at given times; a binding succeeds at once, and the watch shows it at once. When the scheduler has
 nothing to do, time jumps to the next arrival or departure, or to when a pod has backed off, whichever is first.
 
+A pod that has to go for another is shown as being deleted at once, and is gone after its grace period, all of it; so
+is a pod that was being deleted at the start. It is not made anew, though its controller would: so there are never more
+evictions than pods, and pods do not evict each other for ever. Claims are bound, and volumes made, at once
+(`ksp.sim.volume_controller`); disruption budgets are counted as pods come and go (`ksp.sim.disruptions`).
+
 Two things of a real cluster would go on for ever, and are told apart from what can still change something:
 
 - Unschedulable pods are tried again every 60 s, as a net for lost events. No event is lost here, so they wait for
   one that may help, however long that takes. When all else is done, the net is drawn once: 60 s later all pods
   that wait are tried again. The simulation ends with the first such round that places none.
-- A pod whose attempts end in an error is tried again after each backoff. Here that counts for nothing while nothing
-  has changed since its last attempt.
+- A pod whose attempts end in an error is tried again after each backoff, and so is one that preempts and finds that
+  nobody has to go. Here that counts for nothing while nothing has changed since its last attempt.
 """
 
 from __future__ import annotations
@@ -17,30 +22,51 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, assert_never
 
 from msgspec.structs import replace
 
 from ksp.compile.runtime import Denial
-from ksp.core.changes import Bind, DeletePod, Report, SetPod, Warn
+from ksp.core.changes import (
+    Bind,
+    BindVolumes,
+    Change,
+    ClearNomination,
+    DeletePod,
+    Effect,
+    Evict,
+    Report,
+    SetObject,
+    SetPod,
+    Warn,
+)
 from ksp.core.cycle import Decision
-from ksp.core.scheduler import FINISHED, Scheduler, Step
+from ksp.core.event_handlers import FINISHED
+from ksp.core.scheduler import Scheduler, Step
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
+from ksp.model.policy import PodDisruptionBudget
 from ksp.policy.profile import Profile
 from ksp.ports import Dice, Stopwatch
+from ksp.sim.disruptions import DisruptionController
 from ksp.sim.openb import Arrival
-from ksp.sim.outcome import Allocation, Fate, NodeUse, Outcome, PodRecord, totals
+from ksp.sim.outcome import Allocation, Eviction, Fate, NodeUse, Outcome, PodRecord, totals
 from ksp.sim.stopwatch import StoppedStopwatch
+from ksp.sim.virtual_dates import VirtualDates
+from ksp.sim.volume_controller import VolumeController
 from ksp.sim.workload import Workload
 
 LAST_ROUND: Final = 60.0
 """Seconds after which unschedulable pods lose patience in a real cluster."""
 
+USUAL_GRACE: Final = 30
+"""Seconds that a pod has to end if it does not say how long it needs."""
+
 # What happens first of two things at the same time: room is made before it is asked for.
-_LEAVES, _ARRIVES = 0, 1
+_ENDS, _LEAVES, _ARRIVES = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +89,38 @@ class VirtualCluster:
         self.scheduler.queue.patience = math.inf
         self._stopwatch = stopwatch or StoppedStopwatch()
         self._records: dict[str, PodRecord] = {}
-        self._placed: dict[str, PodInfo] = {}
+        self._placed: dict[str, Pod] = {}
+        self._evictions: dict[str, Eviction] = {}
         self._decisions = 0
         self._seconds = 0.0
         # Changes that a decision may depend on, and how many there were when all pods were tried last.
         self._changes = 0
         self._changes_at_round = -1
-        # Pods whose last attempt ended in an error, and nothing has changed since.
+        # Pods whose last attempt ended in an error or changed nothing, and nothing has changed since.
         self._erred: set[str] = set()
-        for change in workload.cluster:
-            self.scheduler.on(change, self.now)
+        self._events = list(_events(workload.arrivals, departures=departures))
+        heapq.heapify(self._events)
+        self._numbers = count()
+        self._show(workload.cluster)
+        self._begin(workload.cluster)
         self._running = len(self.scheduler.cache)
         self._use = Counter(totals(NodeUse.of(node).requested for node in self.scheduler.state.node_list()))
         self._peak = Counter(self._use)
-        self._events = list(_events(workload.arrivals, departures=departures))
-        heapq.heapify(self._events)
+
+    def _begin(self, cluster: Sequence[Change]) -> None:
+        """What other parts of the cluster do beside the pods that run from the start."""
+        pods = [change.pod for change in cluster if isinstance(change, SetPod)]
+        running = {uid_of(pod): pod for pod in pods if pod.spec.node_name and pod.status.phase not in FINISHED}
+        values = [change.value for change in cluster if isinstance(change, SetObject)]
+        budgets = [value for value in values if isinstance(value, PodDisruptionBudget)]
+        self._placed.update(running)
+        self._disruptions = DisruptionController(budgets, running)
+        self._dates = VirtualDates(pod.status.start_time for pod in running.values() if pod.status.start_time)
+        self._volumes = VolumeController(cluster)
+        self._show(self._volumes.start())
+        for uid, pod in running.items():
+            if pod.metadata.deletion_timestamp is not None:
+                self._ends(uid, pod)
 
     def attempts(self) -> Iterator[Attempt]:
         """Runs to the end, and gives each attempt as it is made."""
@@ -109,19 +152,23 @@ class VirtualCluster:
             if allocatable.get(name, 0) or self._peak[name]
         }
         return Outcome(
-            tuple(self._records.values()), nodes, allocation, self._running, self.now, self._decisions, self._seconds
-        )
+            tuple(self._records.values()), nodes, allocation, self._running, self.now, self._decisions, self._seconds,
+            tuple(self._evictions.values()),
+        )  # fmt: skip
 
     # ---- time
 
     def _deliver(self) -> Iterator[Attempt]:
         """What happens by now."""
         while self._events and self._events[0][0] <= self.now:
-            time, what, _, arrival = heapq.heappop(self._events)
-            if what == _LEAVES:
-                self._leave(arrival, time)
+            time, what, _, event = heapq.heappop(self._events)
+            if isinstance(event, str):
+                self._end(event)
+            elif what == _LEAVES:
+                self._leave(event, time)
             else:
-                yield from self._arrive(arrival, time)
+                yield from self._arrive(event, time)
+            self._follow_up()
 
     def _wait(self) -> bool:
         """Goes on to when something happens; False if nothing will."""
@@ -154,58 +201,126 @@ class VirtualCluster:
         self._changes += 1
         self._erred.clear()
 
-    # ---- pods
+    def _show(self, changes: Iterable[Change]) -> None:
+        """The watch shows these."""
+        for change in changes:
+            self.scheduler.on(change, self.now)
+
+    # ---- pods come and go
 
     def _arrive(self, arrival: Arrival, time: float) -> Iterator[Attempt]:
         pod = PodInfo.of(arrival.pod)
         record = self._records[pod.uid] = PodRecord(pod.uid, pod.namespace, pod.name, time)
-        self.scheduler.on(SetPod(arrival.pod), self.now)
+        self._show(self._volumes.pod_came(arrival.pod))
+        self._show([SetPod(arrival.pod)])
+        self._show(self._disruptions.came(pod.uid, arrival.pod))
         if pod.uid not in self.scheduler.queue:
             record.fate, record.message = Fate.LEFT_ALONE, _why_left_alone(pod)
             yield Attempt(self.now, record)
 
     def _leave(self, arrival: Arrival, time: float) -> None:
-        """A pod leaves when its time has come, whether it has found a place or still waits."""
-        uid = PodInfo.of(arrival.pod).uid
-        self._records[uid].left = time
-        self.scheduler.on(DeletePod(uid), self.now)
-        placed = self._placed.pop(uid, None)
-        if placed is not None:
-            self._use.subtract({**placed.requests, "pods": 1})
+        """A pod leaves when its time has come, whether it has found a place or still waits. If it was evicted, it has
+        left before, or is about to."""
+        uid = uid_of(arrival.pod)
+        if self._records[uid].fate is not Fate.EVICTED:
+            self._records[uid].left = time
+            self._remove(arrival.pod)
+            self._show(self._disruptions.left(uid))
+
+    def _ends(self, uid: str, pod: Pod) -> float:
+        """A pod has to go; when its grace period will be over."""
+        grace = pod.spec.termination_grace_period_seconds
+        ends = self.now + (USUAL_GRACE if grace is None else max(0, grace))
+        heapq.heappush(self._events, (ends, _ENDS, next(self._numbers), uid))
+        return ends
+
+    def _end(self, uid: str) -> None:
+        """The grace period of a pod is over. It may have been told to go twice."""
+        pod = self._placed.get(uid)
+        if pod is not None:
+            self._remove(pod)
+
+    def _remove(self, pod: Pod) -> None:
+        uid = uid_of(pod)
+        self._placed.pop(uid, None)
+        visible = self.scheduler.state.pods.get(uid)
+        if visible is not None:
+            self._use.subtract({**visible.requests, "pods": 1})
+        self._show([DeletePod(uid), *self._volumes.pod_left(pod)])
         self._changed()
+
+    # ---- what the scheduler asks for
 
     def _carry_out(self, step: Step) -> Attempt:
         record = self._records[step.pod.uid]
         record.attempts, record.decided = step.attempt, self.now
-        for effect in step.effects:
+        if not step.decision.node:
+            record.reasons = reasons_of(step.decision, len(self.scheduler.state.node_list()))
+        if step.decision.failed or (step.preempted is not None and not step.preempted.victims):
+            self._erred.add(step.pod.uid)
+        self._do(step.effects)
+        self._follow_up()
+        return Attempt(self.now, record)
+
+    def _follow_up(self) -> None:
+        """Does what the scheduler asks for because of what it was told."""
+        while effects := self.scheduler.effects():
+            self._do(effects)
+
+    def _do(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
             match effect:
                 case Bind(pod=pod, node=node):
                     self._bind(pod, node)
-                    record.fate, record.node, record.message, record.reasons = Fate.PLACED, node, "", {}
-                case Report(message=message):
-                    record.message = message
-                    record.reasons = reasons_of(step.decision, len(self.scheduler.state.node_list()))
-                    if step.decision.failed:
-                        self._erred.add(step.pod.uid)
-                case Warn():  # what is ignored does not change what becomes of the pod
-                    pass
+                case BindVolumes(pod=pod, node=node, volumes=volumes):
+                    self.scheduler.volumes_written(pod.uid, self.now)
+                    self._show(self._volumes.bound(node, volumes))
+                case Evict():
+                    self._evict(effect)
+                case Report(pod=pod, message=message):
+                    self._records[pod.uid].message = message
+                case ClearNomination() | Warn():
+                    pass  # the core knows the one, and the other does not change what becomes of the pod
                 case _:
                     assert_never(effect)
-        return Attempt(self.now, record)
 
     def _bind(self, pod: PodInfo, node: str) -> None:
         """The API takes the binding, and the watch shows the pod with its node."""
         self.scheduler.bind_succeeded(pod.uid, self.now)
-        bound = Pod(metadata=pod.metadata, spec=replace(pod.spec, node_name=node), status=pod.status)
-        self.scheduler.on(SetPod(bound), self.now)
-        self._placed[pod.uid] = pod
+        status = replace(pod.status, start_time=self._dates.text(self.now))
+        bound = Pod(metadata=pod.metadata, spec=replace(pod.spec, node_name=node), status=status)
+        self._show([SetPod(bound)])
+        self._show(self._disruptions.placed(pod.uid))
+        record = self._records[pod.uid]
+        record.fate, record.node, record.message, record.reasons = Fate.PLACED, node, "", {}
+        self._placed[pod.uid] = bound
         self._use.update({**pod.requests, "pods": 1})
         for name in (*pod.requests, "pods"):
             self._peak[name] = max(self._peak[name], self._use[name])
         self._changed()
 
+    def _evict(self, effect: Evict) -> None:
+        """The API takes the deletions. Who is on the way out already, for another, is not told again."""
+        for victim in effect.victims:
+            pod = self._placed.get(victim.uid)
+            if pod is not None and victim.uid not in self._evictions:
+                self._tell_to_go(victim.uid, pod, effect)
+                self._changed()
+        self.scheduler.evictions_ended(effect.preemptor.uid, self.now, done=True)
 
-_Event = tuple[float, int, int, Arrival]
+    def _tell_to_go(self, uid: str, pod: Pod, effect: Evict) -> None:
+        by = f"{effect.preemptor.namespace}/{effect.preemptor.name}"
+        record = self._records.get(uid)
+        self._evictions[uid] = Eviction(_full_name(pod), effect.node, by, self.now, record is None)
+        if record is not None:
+            record.fate, record.node, record.evicted_by = Fate.EVICTED, "", by
+        ends = self._ends(uid, pod)
+        metadata = replace(pod.metadata, deletion_timestamp=self._dates.text(ends))
+        self._show([SetPod(replace(pod, metadata=metadata)), *self._disruptions.evicted(uid)])
+
+
+_Event = tuple[float, int, int, Arrival | str]
+"""When, what, its number among these, and who: a pod that arrives or leaves, or the uid of an evicted one."""
 
 
 def _events(arrivals: Sequence[Arrival], *, departures: bool) -> Iterator[_Event]:
@@ -226,6 +341,15 @@ def reasons_of(decision: Decision, nodes: int) -> Counter[str]:
         return Counter(dict.fromkeys(filtered.before.answer.reasons, nodes))
     answers = (refused.answer for refused in filtered.refused.values())
     return Counter(reason for answer in answers if isinstance(answer, Denial) for reason in answer.reasons)
+
+
+def uid_of(pod: Pod) -> str:
+    """As PodInfo has it."""
+    return pod.metadata.uid or _full_name(pod)
+
+
+def _full_name(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
 
 
 def _why_left_alone(pod: PodInfo) -> str:

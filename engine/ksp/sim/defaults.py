@@ -4,7 +4,7 @@ Objects of `kubectl get` have it already, manifests written by hand do not:
 
 - a container that states a limit and no request asks for the limit;
 - a container's port is the host's port too if the pod uses the host's network;
-- a pod takes the priority of its PriorityClass, or of the one that is the default;
+- a pod takes the priority of its PriorityClass, or of the one that is the default, and whether it may preempt;
 - a node that does not say what it can give away gives all that it has.
 """
 
@@ -20,31 +20,41 @@ from ksp.model.policy import PriorityClass
 
 # Present in every cluster.
 SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_SYSTEM_CLASSES = {name: PriorityClass(value=value) for name, value in SYSTEM_PRIORITIES.items()}
 
 
 class Priorities:
-    """The priorities of pods by the names of their classes. A pod without a class has that of the default class."""
+    """What pods have of their PriorityClasses. A pod without a class has it of the default class: of several, of the
+    one with the lowest value."""
 
     def __init__(self, classes: Iterable[PriorityClass] = ()) -> None:
         found = list(classes)
-        self._by_name = SYSTEM_PRIORITIES | {each.metadata.name: each.value for each in found}
-        self._default = max((each.value for each in found if each.global_default), default=0)
+        self._by_name = _SYSTEM_CLASSES | {each.metadata.name: each for each in found}
+        defaults = (each for each in found if each.global_default)
+        self._default = min(defaults, key=lambda each: each.value, default=PriorityClass())
 
-    def of(self, spec: PodSpec) -> int | None:
-        """None if there is no such class. (An API server would not take the pod then.)"""
-        if spec.priority is not None:
-            return spec.priority
-        return self._by_name.get(spec.priority_class_name) if spec.priority_class_name else self._default
+    def filled_in(self, spec: PodSpec) -> PodSpec:
+        """The spec with a priority, and with a policy of preemption if the class has one. Neither is filled in if there
+        is no such class; an API server would not take the pod then."""
+        named = spec.priority_class_name
+        found = self._by_name.get(named) if named else self._default
+        if found is None:
+            return spec
+        priority = found.value if spec.priority is None else spec.priority
+        policy = found.preemption_policy if spec.preemption_policy is None else spec.preemption_policy
+        if (priority, policy) == (spec.priority, spec.preemption_policy):
+            return spec
+        return replace(spec, priority=priority, preemption_policy=policy)
 
 
-def defaulted_pod(pod: Pod, priority: int | None) -> Pod:
-    """The pod with what is filled in, `priority` among it."""
-    spec = pod.spec
+def defaulted_pod(pod: Pod, priorities: Priorities) -> Pod:
+    """The pod with what is filled in."""
+    spec = priorities.filled_in(pod.spec)
     containers = tuple(_container(each, host_network=spec.host_network) for each in spec.containers)
     init_containers = tuple(_container(each, host_network=spec.host_network) for each in spec.init_containers)
-    if (containers, init_containers, priority) == (spec.containers, spec.init_containers, spec.priority):
+    if spec is pod.spec and (containers, init_containers) == (spec.containers, spec.init_containers):
         return pod
-    return replace(pod, spec=replace(spec, containers=containers, init_containers=init_containers, priority=priority))
+    return replace(pod, spec=replace(spec, containers=containers, init_containers=init_containers))
 
 
 def defaulted_node(node: Node) -> Node:

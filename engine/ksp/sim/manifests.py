@@ -15,6 +15,7 @@ from typing import BinaryIO
 import msgspec
 
 from ksp.model.decode import CLUSTER_SCOPED, KINDS, DecodeError, convert, kind_of
+from ksp.model.policy import PodDisruptionBudget, as_in_v1
 from ksp.sim.documents import field_lines, read_documents
 from ksp.sim.texts import ManifestError, texts
 from ksp.sim.validation import first_mistake
@@ -30,7 +31,7 @@ TEMPLATES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """One object, with the file and line where it starts."""
+    """One object, with the file and line where it starts; `has_status` if it says what became of it."""
 
     kind: str
     namespace: str
@@ -38,6 +39,7 @@ class Loaded:
     value: msgspec.Struct
     file: str
     line: int
+    has_status: bool = False
 
 
 @dataclass(slots=True)
@@ -140,13 +142,14 @@ class _Reading:
         if kind in TEMPLATES:
             self.result.templates[kind] += 1
         if struct is not None:
-            self._decode(candidate, kind, struct, fields, file)
+            self._decode(candidate, kind, version, struct, fields, file)
         elif kind not in TEMPLATES:
             self.result.unknown[_full_kind(version, kind)] += 1
 
     def _decode(
-        self, candidate: _Candidate, kind: str, struct: type[msgspec.Struct], fields: dict[str, object], file: str
-    ) -> None:
+        self, candidate: _Candidate, kind: str, version: str, struct: type[msgspec.Struct], fields: dict[str, object],
+        file: str,
+    ) -> None:  # fmt: skip
         namespace, name = _identity(kind, fields)
         first = self.seen.get((kind, namespace, name))
         if first:
@@ -157,7 +160,9 @@ class _Reading:
         mistake = first_mistake(value)
         if mistake is not None:
             raise mistake
-        loaded = Loaded(kind, namespace, name, value, file, candidate.line)
+        if isinstance(value, PodDisruptionBudget):
+            value = as_in_v1(value, version)
+        loaded = Loaded(kind, namespace, name, value, file, candidate.line, bool(fields.get("status")))
         self.seen[kind, namespace, name] = loaded
         self.result.objects.append(loaded)
 

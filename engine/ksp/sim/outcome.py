@@ -10,10 +10,12 @@ from ksp.model.info import NodeInfo
 
 
 class Fate(Enum):
-    """What became of a pod: it has a node; or waits; or is not this scheduler's to place."""
+    """What became of a pod: it has a node; or waits; or it had one and had to go for another pod; or is not this
+    scheduler's to place."""
 
     PLACED = "placed"
     WAITING = "waiting"
+    EVICTED = "evicted"
     LEFT_ALONE = "left alone"
 
 
@@ -21,7 +23,8 @@ class Fate(Enum):
 class PodRecord:
     """A pod that arrived. Times are virtual seconds.
 
-    `node` is where it was placed, "" if nowhere. `message` is why not, of the last attempt: kube-scheduler's sentence,
+    `node` is where it has its place, "" if nowhere. `evicted_by` is NAMESPACE/NAME of the pod for which it had to go,
+    if it did. `message` is why not, of the last attempt: kube-scheduler's sentence,
     or for a pod left alone why that is; `reasons` counts the nodes by reason, and is empty if the attempt failed
     with an error. `decided` is the time of the last attempt, `left` when the pod went away, None if it did not.
     """
@@ -37,6 +40,19 @@ class PodRecord:
     attempts: int = 0
     decided: float | None = None
     left: float | None = None
+    evicted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that had to go from a node, and `by` the one for which it had to; both as NAMESPACE/NAME. `at` is when it
+    was told, in virtual seconds. `was_running`: it ran from the start, and has no PodRecord."""
+
+    pod: str
+    node: str
+    by: str
+    at: float
+    was_running: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +83,9 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a simulation. `running` pods were on nodes from the start; `now` is the virtual time at which nothing
-    more could happen. `decisions` counts attempts, `seconds` is what they took by the stopwatch, 0 if it stood still.
+    """The end of a simulation. `running` pods were on nodes from the start; `evictions` are in the order in which they
+    were decided; `now` is the virtual time at which nothing more could happen. `decisions` counts attempts, `seconds`
+    is what they took by the stopwatch, 0 if it stood still.
     """
 
     records: tuple[PodRecord, ...]
@@ -78,6 +95,7 @@ class Outcome:
     now: float
     decisions: int
     seconds: float
+    evictions: tuple[Eviction, ...] = ()
 
     @property
     def rate(self) -> float:

@@ -22,7 +22,7 @@ from ksp.compile.program import constant_value
 from ksp.compile.runtime import Denial
 from ksp.core.cycle import Cycle, Decision, failure_text
 from ksp.core.equivalence.present import Present
-from ksp.core.filter import Filtered, Refused
+from ksp.core.filter import Filter, Filtered, Refused
 from ksp.core.state import ClusterState
 from ksp.model.info import PodInfo
 from ksp.policy.profile import Profile, ProfileBuilder
@@ -82,7 +82,7 @@ class _Question:
         self.names = {scene.node_name(o.name): o.name for o in scene.test.objects if o.kind == "Node"}
         self.cycle = Cycle(profile, Present.of(state), dict, FirstFace(), equivalence_classes=0, keep_scores=True)
         self.tables = self.cycle.present.tables
-        self.filter = self.cycle.filter
+        self.filter = Filter(profile, state, self.tables, dict)
 
     def answer(self) -> tuple[str, Sequence[Observation]]:
         match self.expect.verdict:

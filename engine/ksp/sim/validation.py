@@ -6,6 +6,7 @@ no quantities are left to who sums them: such a pod waits, and says why.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -14,6 +15,7 @@ from ksp.model.decode import DecodeError, Steps
 from ksp.model.meta import ResourceList
 from ksp.model.node import Node
 from ksp.model.pod import Affinity, Container, Pod, PodSpec, ResourceRequirements
+from ksp.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
 from ksp.model.quantity import Quantity, QuantityError, milli_value
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
 
@@ -21,6 +23,7 @@ Wrong = Iterator[DecodeError]
 WHOLE = 1000  # thousandths of one
 LARGEST_PORT = 65_535
 LARGEST_WEIGHT = 100
+_PERCENTAGE = re.compile(r"[0-9]{1,5}%")
 
 
 def first_mistake(value: msgspec.Struct) -> DecodeError | None:
@@ -34,9 +37,21 @@ def first_mistake(value: msgspec.Struct) -> DecodeError | None:
             found = _amounts(("spec", "resources", "requests"), value.spec.resources.requests)
         case PersistentVolume():
             found = _amounts(("spec", "capacity"), value.spec.capacity)
+        case PodDisruptionBudget():
+            found = _budget(value.spec)
         case _:
             return None
     return next(found, None)
+
+
+def _budget(spec: PodDisruptionBudgetSpec) -> Wrong:
+    for name, amount in (("minAvailable", spec.min_available), ("maxUnavailable", spec.max_unavailable)):
+        if isinstance(amount, str):
+            sound = _PERCENTAGE.fullmatch(amount) is not None
+        else:
+            sound = amount is None or (isinstance(amount, int) and amount >= 0)
+        if not sound:
+            yield DecodeError(("spec", name), f"a number of pods or a part of a hundred is expected, not `{amount}`")
 
 
 def _node(node: Node) -> Wrong:

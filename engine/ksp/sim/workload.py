@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ksp.core.changes import Change, SetNode, SetObject, SetPod
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
-from ksp.model.policy import PriorityClass
+from ksp.model.policy import PodDisruptionBudget, PriorityClass
 from ksp.sim.defaults import Priorities, defaulted_node, defaulted_pod
+from ksp.sim.disruptions import first_status
 from ksp.sim.manifests import Loaded, Manifests
 from ksp.sim.openb import Arrival, OpenbTrace
 from ksp.sim.texts import ManifestError
@@ -21,6 +22,7 @@ OBJECTS = {
     "Service": "services", "ReplicationController": "replicationControllers", "ReplicaSet": "replicaSets",
     "StatefulSet": "statefulSets", "PersistentVolumeClaim": "persistentVolumeClaims",
     "PersistentVolume": "persistentVolumes", "StorageClass": "storageClasses", "CSINode": "csiNodes",
+    "PodDisruptionBudget": "podDisruptionBudgets", "PriorityClass": "priorityClasses", "Namespace": "namespaces",
 }  # fmt: skip
 
 
@@ -54,20 +56,24 @@ def of_manifests(manifests: Manifests, *, interval: float = 0.0, skip_invalid: b
         raise invalid[0]
     running = [pod for pod in pods if pod.spec.node_name]
     waiting = [pod for pod in pods if not pod.spec.node_name]
-    cluster = [*_objects(manifests.objects), *map(SetPod, running)]
+    cluster = [*_objects(manifests.objects, running), *map(SetPod, running)]
     arrivals = tuple(Arrival(pod, i * interval, None) for i, pod in enumerate(waiting))
     return Workload(
         tuple(cluster), arrivals, (*manifests.invalid, *invalid), tuple(_notes(manifests, cluster, waiting))
     )
 
 
-def _objects(objects: Iterable[Loaded]) -> Iterator[Change]:
-    """All but the pods: nodes first, then the rest."""
+def _objects(objects: Iterable[Loaded], running: Sequence[Pod]) -> Iterator[Change]:
+    """All but the pods: nodes first, then the rest. A budget without a status has the one that its controller gives it
+    beside these pods."""
     listed = list(objects)
     yield from (SetNode(defaulted_node(each.value)) for each in listed if isinstance(each.value, Node))
     for each in listed:
         if each.kind in OBJECTS:
-            yield SetObject(OBJECTS[each.kind], each.namespace, each.name, each.value)
+            value = each.value
+            if isinstance(value, PodDisruptionBudget) and not each.has_status:
+                value = first_status(value, running)
+            yield SetObject(OBJECTS[each.kind], each.namespace, each.name, value)
 
 
 def _pods(objects: Iterable[Loaded]) -> tuple[list[Pod], list[ManifestError]]:
@@ -82,7 +88,7 @@ def _pods(objects: Iterable[Loaded]) -> tuple[list[Pod], list[ManifestError]]:
         uid = each.value.metadata.uid
         first = seen.setdefault(uid, each)
         if first is each:
-            pods.append(defaulted_pod(each.value, priorities.of(each.value.spec)))
+            pods.append(defaulted_pod(each.value, priorities))
         else:
             message = f"`{uid}` stands twice: first at {first.file}:{first.line}"
             invalid.append(ManifestError(each.file, each.line, "metadata.uid", message))

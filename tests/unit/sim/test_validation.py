@@ -19,6 +19,12 @@ NODE = """apiVersion: v1
 kind: Node
 metadata: {name: a}
 """
+BUDGET = """apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: a}
+spec:
+"""
+PART = "a number of pods or a part of a hundred is expected"
 RESOURCES = "spec.containers[0].resources"
 NO_SUCH = "there is no such resource; one that is not Kubernetes' own has a domain, such as nvidia.com/gpu"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -35,6 +41,9 @@ def affinity(kind: str, weight: int) -> str:
 @pytest.mark.parametrize(
     ("text", "line", "field", "message"),
     [
+        (BUDGET + "  minAvailable: -1\n", 5, "spec.minAvailable", f"{PART}, not `-1`"),
+        (BUDGET + "  minAvailable: 1.5\n", 5, "spec.minAvailable", f"{PART}, not `1.5`"),
+        (BUDGET + "  maxUnavailable: half\n", 5, "spec.maxUnavailable", f"{PART}, not `half`"),
         (resources('requests: {cpu: "-1"}'), 8, f"{RESOURCES}.requests.cpu", "-1 is negative"),
         (resources("requests: {cpu: -0.5}"), 8, f"{RESOURCES}.requests.cpu", "-0.5 is negative"),
         (resources("limits: {memory: -1Gi}"), 8, f"{RESOURCES}.limits.memory", "-1Gi is negative"),

@@ -9,6 +9,7 @@ import pytest
 from ksp.core.changes import SetNode, SetObject, SetPod
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.model.pod import Pod
+from ksp.model.policy import PodDisruptionBudget
 from ksp.sim.manifests import load
 from ksp.sim.texts import ManifestError
 from ksp.sim.workload import Workload, of_manifests
@@ -66,6 +67,55 @@ def test_priority_comes_from_the_class(tmp_path: Path) -> None:
     assert arriving(tmp_path, "{}").spec.priority == 0
     assert arriving(tmp_path, "{priorityClassName: high, priority: 1}", high).spec.priority == 1
     assert arriving(tmp_path, "{priorityClassName: system-node-critical}").spec.priority == 2_000_001_000
+
+
+def test_of_several_default_classes_the_lowest_counts(tmp_path: Path) -> None:
+    high = "{kind: PriorityClass, apiVersion: scheduling.k8s.io/v1, metadata: {name: a}, value: 9, globalDefault: true}"
+    both = [high, high.replace("name: a", "name: b").replace("value: 9", "value: 4")]
+    assert arriving(tmp_path, "{}", *both).spec.priority == 4
+
+
+def test_whether_a_pod_preempts_comes_from_its_class(tmp_path: Path) -> None:
+    polite = (
+        "{kind: PriorityClass, apiVersion: scheduling.k8s.io/v1, metadata: {name: polite}, value: 7, "
+        "preemptionPolicy: Never}"
+    )
+    assert arriving(tmp_path, "{priorityClassName: polite}", polite).spec.preemption_policy == "Never"
+    assert arriving(tmp_path, "{}", polite).spec.preemption_policy is None
+    rude = "{priorityClassName: polite, preemptionPolicy: PreemptLowerPriority}"
+    assert arriving(tmp_path, rude, polite).spec.preemption_policy == "PreemptLowerPriority"
+    usual = polite.replace("value: 7", "value: 7, globalDefault: true")
+    assert arriving(tmp_path, "{}", usual).spec.preemption_policy == "Never"
+
+
+def budget(tmp_path: Path, version: str, spec: str, status: str = "") -> PodDisruptionBudget:
+    """Beside two pods of `web` that run."""
+    running = [pod(f"p{i}", "{nodeName: n}", ", labels: {app: web}") for i in range(2)]
+    text = f"{{kind: PodDisruptionBudget, apiVersion: policy/{version}, metadata: {{name: b}}, spec: {spec}{status}}}"
+    (found,) = [
+        change.value
+        for change in workload(tmp_path, NODE, *running, text).cluster
+        if isinstance(change, SetObject) and change.kind == "podDisruptionBudgets"
+    ]
+    assert isinstance(found, PodDisruptionBudget)
+    return found
+
+
+def test_an_empty_selector_of_a_budget_is_all_pods_or_none(tmp_path: Path) -> None:
+    spec = "{selector: {}, minAvailable: 1}"
+    assert budget(tmp_path, "v1", spec).spec.selector is not None
+    assert budget(tmp_path, "v1", spec).status.disruptions_allowed == 1
+    assert budget(tmp_path, "v1beta1", spec).spec.selector is None
+    assert budget(tmp_path, "v1beta1", spec).status.disruptions_allowed == 0
+    for version in ("v1", "v1beta1"):
+        assert budget(tmp_path, version, "{selector: {matchLabels: {app: web}}}").spec.selector is not None
+
+
+def test_a_budget_has_the_status_that_it_brings_or_that_its_controller_would_write(tmp_path: Path) -> None:
+    spec = "{selector: {matchLabels: {app: web}}, maxUnavailable: 50%}"
+    assert budget(tmp_path, "v1", spec).status.disruptions_allowed == 1
+    assert budget(tmp_path, "v1", spec, ", status: {disruptionsAllowed: 0}").status.disruptions_allowed == 0
+    assert budget(tmp_path, "v1", spec, ", status: {disruptionsAllowed: 2}").status.disruptions_allowed == 2
 
 
 def test_a_class_that_is_not_there_is_noted(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from ksp.sim.bench.figures import Conditions, Spread, Summary
 from ksp.sim.bench.records import Record, RecordError
 
 COMPARED: Final = ("decisions_per_second", "p50_ms", "p99_ms", "cpu_ms_per_decision", "peak_memory_mib")
+PREEMPTIONS: Final = "preemptions_per_second"
+"""Compared where there are any."""
 _SIZE: Final = ("workload", "nodes", "pods", "existing", "pending")
 
 
@@ -77,7 +79,9 @@ def _by_size(found: Iterable[Summary]) -> Mapping[tuple[object, ...], Summary]:
 
 
 def _pair(before: Summary, after: Summary) -> Pair:
-    changes = [_change(name, before, after) for name in COMPARED]
+    preempts = before.median.preemptions > 0 or after.median.preemptions > 0
+    names = (*COMPARED, PREEMPTIONS) if preempts else COMPARED
+    changes = [_change(name, before, after) for name in names]
     return Pair(before, after, _differing(before.conditions, after.conditions), changes)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What is measured. `existing` and `pending` None are what the workload has by itself; a run has numbers there."""
+    """What is measured. `existing` and `pending` None are what the workload has by itself; a run has numbers there. In
+    `pods` it has how many were measured, which may be fewer than were asked for."""
 
     workload: str
     nodes: int
@@ -37,7 +38,8 @@ class Figures:
     the watch shows it, `churn_ms` what else comes and goes: averages for each measured pod. `hit_rate` is the share of
     decisions and questions for which the pod's class was known, `classes` how many are kept in the end. `cpu_seconds`
     is the processor's time for measuring, the driver's few microseconds a pod included. `peak_memory_mib` is of the
-    whole process since its start."""
+    whole process since its start. `preemptions` attempts ended in the choice of pods that have to go, and
+    `preemptions_per_second` is their number by the time of their `step`."""
 
     placed: int
     attempts: int
@@ -61,6 +63,8 @@ class Figures:
     cpu_ms_per_decision: float
     setup_seconds: float
     peak_memory_mib: float
+    preemptions: int = 0
+    preemptions_per_second: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,12 @@ What is timed is all that the core does for a pod:
     step                       it is decided
     bind_succeeded             its binding, which takes no time here, has succeeded
     on(SetPod), with a node    the watch shows it, before the next decision
+    evictions_ended            if others have to go for it: they are deleted
+    on(DeletePod)              the watch shows that, 10 ms of virtual time later
 
 and, in workloads with churn, `on` for what comes and goes. What is not timed: making the objects, and the bookkeeping
-here. Virtual time goes on by 0.2 ms an attempt (5,000 a second), so backoffs end as they would.
+here. Virtual time goes on by 0.2 ms an attempt (5,000 a second), so backoffs end as they would. A pod for which others
+go is decided once more when it has backed off, and so on until it has a node or claims none.
 
 Before: the nodes, objects and running pods come, one plain pod is decided and deleted, so that what is made once for a
 cluster is there; and the pods that fit nowhere are tried.
@@ -16,13 +19,14 @@ cluster is there; and the pods that fit nowhere are tried.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from msgspec.structs import replace as changed
 
-from ksp.core.changes import Bind, Change, DeletePod, SetNode, SetPod
+from ksp.core.changes import Bind, Change, DeletePod, Evict, SetNode, SetPod
 from ksp.core.scheduler import Scheduler, Step
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
@@ -33,6 +37,8 @@ from ksp.sim.bench.templates import pod_template
 
 TICK: Final = 0.0002
 """Virtual seconds that an attempt takes."""
+EVICTION: Final = 0.01
+"""Virtual seconds until the watch shows that an evicted pod is gone: its containers need none to end."""
 TOLD_EVERY: Final = 64
 MILLI: Final = 1000.0
 
@@ -51,10 +57,12 @@ class Surroundings:
 
 @dataclass(slots=True)
 class _Times:
-    """Seconds of the core's work; `steps` for each attempt, `cold` for those that found no class."""
+    """Seconds of the core's work; `steps` for each attempt, among them `cold` those that found no class, `preempting`
+    those that ended in a preemption."""
 
     steps: list[float] = field(default_factory=list)
     cold: list[float] = field(default_factory=list)
+    preempting: list[float] = field(default_factory=list)
     arrival: float = 0.0
     confirmation: float = 0.0
     churn: float = 0.0
@@ -108,7 +116,10 @@ def measure(conditions: Conditions, scenario: Scenario, scheduler: Scheduler, ar
     driver.measure(arriving)
     cpu = around.processor.read() - before
     figures = _figures(driver, _Known.of(scheduler).since(known), cpu, set_up, around.peak_memory())
-    return Run(replace(conditions, existing=len(scenario.running), pending=len(scenario.pending)), figures)
+    there = replace(
+        conditions, pods=len(scenario.measured), existing=len(scenario.running), pending=len(scenario.pending)
+    )
+    return Run(there, figures)
 
 
 class _Driver:
@@ -124,6 +135,7 @@ class _Driver:
         self._now = 0.0
         self._numbered: dict[str, Numbered] = {}
         self._undecided: set[str] = set()
+        self._evicted: deque[tuple[float, str]] = deque()
 
     # ---- before
 
@@ -183,6 +195,7 @@ class _Driver:
         self.times.churn += self._read() - before
 
     def _step(self) -> None:
+        self._show_evicted()
         missed = self._misses()
         before = self._read()
         step = self.scheduler.step(self._now)
@@ -193,18 +206,24 @@ class _Driver:
         self.times.steps.append(taken)
         if self._misses() > missed:
             self.times.cold.append(taken)
+        if step.preempted is not None:
+            self.times.preempting.append(taken)
         self._now += TICK
         self._confirm(step)
-        if step.pod.uid in self._undecided:
-            self._undecided.remove(step.pod.uid)
+        self._evict(step)
+        if self.scheduler.queue.nominations.node_of(step.pod.uid) is None:
+            self._undecided.discard(step.pod.uid)
 
     def _misses(self) -> int:
         return sum(cycle.classes.counters.misses for cycle in self.scheduler.cycles.values())
 
     def _wait(self) -> None:
-        due = self.scheduler.next_deadline(self._now)
-        assert due is not None, "a measured pod is not in the queue"
-        self._now = max(self._now, due)
+        due = [self._evicted[0][0]] if self._evicted else []
+        next_due = self.scheduler.next_deadline(self._now)
+        if next_due is not None:
+            due.append(next_due)
+        assert due, "a measured pod is not in the queue"
+        self._now = max(self._now, min(due))
 
     def _confirm(self, step: Step) -> None:
         """If the pod got a node: the API takes the binding, and the watch shows the pod there."""
@@ -218,6 +237,23 @@ class _Driver:
         self.scheduler.bind_succeeded(uid, self._now)
         self.scheduler.on(shown, self._now)
         self.times.confirmation += self._read() - before
+
+    def _evict(self, step: Step) -> None:
+        """If others have to go for the pod: the API takes the deletions."""
+        for effect in step.effects:
+            if isinstance(effect, Evict):
+                before = self._read()
+                self.scheduler.evictions_ended(effect.preemptor.uid, self._now, done=True)
+                self.times.churn += self._read() - before
+                self._evicted.extend((self._now + EVICTION, victim.uid) for victim in effect.victims)
+
+    def _show_evicted(self) -> None:
+        """The watch shows which pods are gone."""
+        while self._evicted and self._evicted[0][0] <= self._now:
+            gone = DeletePod(self._evicted.popleft()[1])
+            before = self._read()
+            self.scheduler.on(gone, self._now)
+            self.times.churn += self._read() - before
 
     def _bound(self, pod: PodInfo, node: str) -> Pod:
         numbered = self._numbered.get(pod.uid)
@@ -233,7 +269,7 @@ def _figures(driver: _Driver, known: _Known, cpu: float, set_up: float, peak_mem
     return Figures(
         placed=driver.placed,
         attempts=len(times.steps),
-        decisions_per_second=len(driver.scenario.measured) / times.core if times.core else 0.0,
+        decisions_per_second=_rate(len(driver.scenario.measured), times.core),
         core_seconds=times.core,
         p50_ms=p50,
         p90_ms=p90,
@@ -253,4 +289,10 @@ def _figures(driver: _Driver, known: _Known, cpu: float, set_up: float, peak_mem
         cpu_ms_per_decision=MILLI * cpu / pods,
         setup_seconds=set_up,
         peak_memory_mib=peak_memory,
+        preemptions=len(times.preempting),
+        preemptions_per_second=_rate(len(times.preempting), sum(times.preempting)),
     )
+
+
+def _rate(count: int, seconds: float) -> float:
+    return count / seconds if seconds else 0.0

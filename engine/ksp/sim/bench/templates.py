@@ -86,9 +86,9 @@ def pod_template(
     return PodTemplate(*(msgspec.json.encode(each).decode() for each in (pending, bound)))
 
 
-def node(name: str, labels: Mapping[str, str] | None = None, *, pods: int = 110) -> Node:
+def node(name: str, labels: Mapping[str, str] | None = None, *, pods: int = 110, cpu: str = "4") -> Node:
     """A node of 4 cpu and 32Gi that takes so many pods, as scheduler_perf has them."""
-    amounts = {"cpu": "4", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": str(pods)}
+    amounts = {"cpu": cpu, "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": str(pods)}
     known = {HOSTNAME: name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **(labels or {})}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     text = {

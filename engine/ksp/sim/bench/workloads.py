@@ -12,6 +12,7 @@ from typing import Any, Final
 from ksp.core.changes import Change, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod
 from ksp.model.apps import Service, ServiceSpec, StatefulSet, StatefulSetSpec
 from ksp.model.meta import LabelSelector, ObjectMeta
+from ksp.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from ksp.sim.bench.scenario import Churn, Numbered, Scenario, Size, in_turn
 from ksp.sim.bench.templates import (
     BEFORE,
@@ -30,6 +31,10 @@ MOONS: Final = ("moon-1", "moon-2", "moon-3")
 TEMPLATES: Final = 50
 SETS: Final = 10
 CHURN_EVERY: Final = 100
+LOW_A_NODE: Final = 4
+LOW_KINDS: Final = 7
+_LOW: Final = {"cpu": "900m", "memory": "500Mi"}
+_HIGH: Final = {"cpu": "3", "memory": "500Mi"}
 _LARGE: Final = {"cpu": "9", "memory": "500Mi"}
 
 
@@ -158,6 +163,23 @@ def indexed_jobs(size: Size) -> Scenario:
     return _controlled(size, templates, objects)
 
 
+def preemption_basic(size: Size) -> Scenario:
+    """Pods of priority 10 that ask for 3 cpu, on nodes with four pods of priority 0 that ask for 900m: three of these
+    have to go for each. As many measured pods as nodes at most. As upstream, on 500 nodes and later on 1,000."""
+    low = pod_template("low", requests=_LOW, scheduler=size.scheduler, terminationGracePeriodSeconds=0)
+    return Scenario(nodes(size.nodes), in_turn([low], _low_pods(size)), _high_pods(size))
+
+
+def preemption_mixed(size: Size) -> Scenario:
+    """The same where no two nodes are alike: each has a thousandth of a cpu more than the one before, and the running
+    pods are of seven kinds in turn, with requests and priorities of their own. Budgets protect two of the kinds, one
+    of which may be disturbed. Upstream has none."""
+    kinds = [_low(size, i) for i in range(LOW_KINDS)]
+    different = [node(f"node-{i}", cpu=f"{4000 + i % 1000}m") for i in range(size.nodes)]
+    budgets = [_budget(f"low-{i}", allowed) for i, allowed in ((1, 0), (2, size.nodes))]
+    return Scenario(different, in_turn(kinds, _low_pods(size)), _high_pods(size), objects=budgets)
+
+
 WORKLOADS: Final[Mapping[str, Callable[[Size], Scenario]]] = {
     "SchedulingBasic": scheduling_basic,
     "SchedulingNodeAffinity": node_affinity,
@@ -171,6 +193,8 @@ WORKLOADS: Final[Mapping[str, Callable[[Size], Scenario]]] = {
     "SchedulingWithMixedChurn": mixed_churn,
     "StatefulSets": stateful_sets,
     "IndexedJobs": indexed_jobs,
+    "PreemptionBasic": preemption_basic,
+    "PreemptionMixed": preemption_mixed,
 }
 
 
@@ -284,6 +308,37 @@ def _set(name: str) -> SetObject:
     spec = StatefulSetSpec(selector=LabelSelector(match_labels={"app": name}), service_name=name)
     value = StatefulSet(metadata=ObjectMeta(name=name, namespace="default"), spec=spec)
     return SetObject("statefulSets", "default", name, value)
+
+
+# ---- pods that have to go, and those for which they do
+
+
+def _low_pods(size: Size) -> int:
+    return size.existing_or(LOW_A_NODE * size.nodes)
+
+
+def _high_pods(size: Size) -> list[Numbered]:
+    high = pod_template("high", requests=_HIGH, scheduler=size.scheduler, priority=10)
+    return in_turn([high], min(size.pods, size.nodes))
+
+
+def _low(size: Size, i: int) -> PodTemplate:
+    """The i-th of the templates of PreemptionMixed: 900m to 960m of cpu, priority 0 to 2."""
+    requests = {"cpu": f"{900 + 10 * i}m", "memory": "500Mi"}
+    return pod_template(
+        f"low-{i}", labels={"app": f"low-{i}"}, requests=requests, scheduler=size.scheduler, priority=i % 3,
+        terminationGracePeriodSeconds=0,
+    )  # fmt: skip
+
+
+def _budget(app: str, allowed: int) -> SetObject:
+    """Allows so many pods of the app to be disturbed."""
+    value = PodDisruptionBudget(
+        metadata=ObjectMeta(name=app, namespace="default"),
+        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels={"app": app})),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
+    )
+    return SetObject("podDisruptionBudgets", "default", app, value)
 
 
 # ---- churn

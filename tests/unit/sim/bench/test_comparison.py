@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.unit.sim.bench.measured import runs
 
-from ksp.sim.bench.comparison import Change, Comparison, compared
+from ksp.sim.bench.comparison import COMPARED, PREEMPTIONS, Change, Comparison, compared
 from ksp.sim.bench.figures import Run
 from ksp.sim.bench.records import Record, RecordError
 
@@ -64,3 +65,13 @@ def test_one_file_that_measured_a_workload_in_two_ways() -> None:
     with pytest.raises(RecordError) as error:
         compare([*runs(1.0), *runs(1.0, seed=2)], runs(1.0))
     assert str(error.value) == "SchedulingBasic was measured in several ways (seed) in one file"
+
+
+def test_preemptions_are_compared_where_there_are_any() -> None:
+    """In runs of tests there is one, and one a second."""
+    before, after = runs(100, workload="PreemptionBasic"), runs(100, workload="PreemptionBasic")
+    (pair,) = compare(before, after).pairs
+    assert [change.figure for change in pair.changes] == [*COMPARED, PREEMPTIONS]
+    without = [replace(run, figures=replace(run.figures, preemptions=0)) for run in before]
+    (pair,) = compare(without, without).pairs
+    assert [change.figure for change in pair.changes] == [*COMPARED]

@@ -85,3 +85,18 @@ def test_a_decision_without_a_class_is_cold() -> None:
     found = timed("MixedSchedulingBasePod", Size(5, 100), [*cold, *[0.0] * 50]).figures
     assert (found.misses, found.hits) == (50, 50)
     assert [found.cold_ms, found.first_ms] == pytest.approx([25, 1])
+
+
+def test_a_preemption_is_an_attempt_and_the_pod_is_decided_again() -> None:
+    """Two attempts for each pod: the first ends in a preemption, and all that has to go for it counts."""
+    found = timed("PreemptionBasic", Size(4, 4), [0.002] * 20)
+    figures = found.figures
+    assert (figures.placed, figures.attempts, figures.preemptions) == (4, 8, 4)
+    assert figures.preemptions_per_second == pytest.approx(4 / (4 * 0.002))
+    assert figures.churn_ms == pytest.approx(3)  # three pods are shown to be gone for each
+    assert figures.core_seconds == pytest.approx(4 * 0.001 + 12 * 0.001 + found.figures.attempts * 0.002 + 4 * 0.001)
+
+
+def test_without_preemptions_there_is_no_rate_of_them() -> None:
+    figures = timed("SchedulingBasic", Size(5, 10), [0.002] * 10).figures
+    assert (figures.preemptions, figures.preemptions_per_second) == (0, 0.0)

@@ -47,7 +47,11 @@ def nodes_of(scheduler: Placements, scenario: Scenario) -> list[str]:
     return [scheduler.shown[uid].spec.node_name for uid in uids if uid in scheduler.shown]
 
 
-@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "SchedulingPodAntiAffinity"])
+PREEMPTING = ("PreemptionBasic", "PreemptionMixed")
+FEWER = ("SchedulingPodAntiAffinity", *PREEMPTING)
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name not in FEWER])
 def test_all_measured_pods_find_a_node(name: str) -> None:
     scenario = WORKLOADS[name](SIZE)
     _, run = ran(scenario)
@@ -192,3 +196,34 @@ def test_pods_of_the_affinity_workloads_see_both_namespaces() -> None:
     (term,) = measured.required_anti_affinity
     assert (before.namespace in term.namespaces, term.topology_key) == (True, HOSTNAME)
     assert term.selector.matcher(before.labels)
+
+
+@pytest.mark.parametrize("name", PREEMPTING)
+def test_for_each_pod_three_others_go(name: str) -> None:
+    """There is room for one such pod on a node, however many are asked for."""
+    scenario = WORKLOADS[name](SIZE)
+    scheduler, run = ran(scenario)
+    assert run.conditions.pods == len(scenario.measured) == 12
+    assert (run.figures.placed, run.figures.preemptions, run.conditions.existing) == (12, 12, 48)
+    assert len(set(nodes_of(scheduler, scenario))) == 12
+    left = [each.pod().metadata.uid in scheduler.cache for each in scenario.running]
+    assert sum(left) == 12
+
+
+def test_no_node_of_the_mixed_preemption_is_like_another() -> None:
+    scenario = WORKLOADS["PreemptionMixed"](SIZE)
+    assert len({each.status.allocatable["cpu"] for each in scenario.nodes}) == 12
+    apps = [each.pod().metadata.labels["app"] for each in scenario.running]
+    assert Counter(Counter(apps).values()) == {7: 6, 6: 1}
+    budgets = {each.name: each.value.status.disruptions_allowed for each in scenario.objects}  # type: ignore[attr-defined]
+    assert budgets == {"low-1": 0, "low-2": 12}
+
+
+def test_pods_that_no_budget_protects_go_first() -> None:
+    """Those of `low-1` may not be disturbed; on each node three others will do, if there are three."""
+    scenario = WORKLOADS["PreemptionMixed"](Size(8, 8))
+    scheduler, run = ran(scenario)
+    assert run.figures.placed == 8
+    protected = [each.pod() for each in scenario.running if each.pod().metadata.labels["app"] == "low-1"]
+    assert protected
+    assert all(PodInfo.of(pod).uid in scheduler.cache for pod in protected)
