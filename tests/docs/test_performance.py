@@ -36,4 +36,4 @@ def test_the_workloads_and_fields_that_it_names_exist() -> None:
     workloads = {name for name in named if name[0].isupper()}
     assert workloads <= {*WORKLOADS}
     assert workloads
-    assert {name for name in named if "_" in name} <= known | {"bind_succeeded"}
+    assert {name for name in named if "_" in name} <= known | {"bind_succeeded", "evictions_ended"}
