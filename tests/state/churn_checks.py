@@ -45,12 +45,20 @@ class Anew:
         self.state = model.state(
             [row.name for row in rows], [uid for row in rows for uid in row.pods if uid in placed]
         )  # fmt: skip
-        self.nominations = Nominations()
-        for uid, place in model.nominated.items():
-            self.nominations.put(self.pod(uid), place)
+        self.nominations = self._nominations()
         unread = scheduler.unread.by[profile.scheduler_name]
         self.cycle = PlainCycle(profile, self.state, self.nominations.nodes, FirstFace(), unread)
         self.preemption = Preemption(profile, Present.of(self.state), self.nominations, FirstFace())
+
+    def _nominations(self) -> Nominations:
+        found = Nominations()
+        for uid, asked in self.model.asked.items():
+            for place in asked:
+                found.nominate(self.pod(uid), place)
+            found.remove(uid)
+        for uid, place in self.model.nominated.items():
+            found.put(self.pod(uid), place)
+        return found
 
     def pod(self, uid: str) -> PodInfo:
         return PodInfo.of(self.model.pods[uid])

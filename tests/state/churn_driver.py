@@ -274,10 +274,12 @@ class Driver:
         assert report.message
         self.reasons[report.pod.uid] = report.message
         if report.nominated_node is not None:
+            self.model.ask(report.pod.uid, report.nominated_node)
             self.nominations[report.pod.uid] = report.nominated_node
 
     def _clear(self, uid: str) -> None:
         self.model.nominated.pop(uid)
+        self.model.ask(uid, "")
         self.nominations[uid] = ""
 
     # ---- outcomes

@@ -1,9 +1,9 @@
 """What the scheduler was told and what it decided, kept as plainly as can be: what has to be so follows from that.
 
 `pods`, `nodes` and `others` are what the watches have shown. `given` are the pods that the scheduler gave a node and
-no watch has shown there, `nominated` those that claim one, `evicting` whom it wants to have evicted for whom and has
-not seen go; `promised` and `selected` what it assumes of volumes and of claims. From these `state` is built, from
-nothing.
+no watch has shown there, `nominated` those that claim one, `asked` what their status is to say of that and does not
+yet, `evicting` whom it wants to have evicted for whom and has not seen go; `promised` and `selected` what it assumes of
+volumes and of claims. From these `state` is built, from nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ksp.core.changes import (
     SetObject,
     SetPod,
 )
+from ksp.core.nominations import MOST_ASKED
 from ksp.core.state import ClusterState
 from ksp.model.claims import SELECTED_NODE, is_bound
 from ksp.model.info import PodInfo
@@ -81,6 +82,7 @@ class Model:
         self.others: dict[Key, Any] = {}
         self.given: dict[str, Given] = {}
         self.nominated: dict[str, str] = {}
+        self.asked: dict[str, list[str]] = {}
         self.evicting: dict[str, set[str]] = {}
         self.promised: dict[str, Assumed] = {}
         self.selected: dict[str, Assumed] = {}
@@ -187,6 +189,13 @@ class Model:
             return
         before, waited = self.pods.get(uid), self.waits(uid)
         self.pods[uid] = shown
+        place = shown.status.nominated_node_name
+        is_new = before is not None and waited and place != before.status.nominated_node_name
+        is_echo = is_new and place in self.asked.get(uid, ())
+        if not self.waits(uid) or (is_new and not is_echo):
+            self.asked.pop(uid, None)
+        elif is_echo:
+            del self.asked[uid][: self.asked[uid].index(place) + 1]
         if who.deletion_timestamp is not None:
             self._is_going(uid)
         if shown.spec.node_name:
@@ -199,14 +208,15 @@ class Model:
             self.nominated.pop(uid, None)
         elif not waited:
             self.follow_status(uid)
-        elif before is not None and shown.status.nominated_node_name != before.status.nominated_node_name:
-            self.nominate(uid, shown.status.nominated_node_name)
+        elif is_new and not is_echo:
+            self.nominate(uid, place)
 
     def gone(self, uid: str) -> None:
         self.pods.pop(uid, None)
         self.given.pop(uid, None)
         self.release(uid)
         self.nominated.pop(uid, None)
+        self.asked.pop(uid, None)
         self.evicting.pop(uid, None)
         self._is_going(uid)
 
@@ -226,9 +236,17 @@ class Model:
             self.nominated[uid] = place
 
     def follow_status(self, uid: str) -> None:
-        """A pod that comes to the queue claims what its status says, unless it has a claim."""
+        """A pod that comes to the queue claims what its status says or is to say, unless it has a claim."""
         if uid not in self.nominated and self.waits(uid):
-            self.nominate(uid, self.pods[uid].status.nominated_node_name)
+            self.nominate(uid, self._said(uid))
+
+    def ask(self, uid: str, place: str) -> None:
+        """The pod's status is to name this node, or none."""
+        if place != self._said(uid):
+            self.asked[uid] = [*self.asked.get(uid, ()), place][-MOST_ASKED:]
+
+    def _said(self, uid: str) -> str:
+        return [self.pods[uid].status.nominated_node_name, *self.asked.get(uid, ())][-1]
 
     # ---- volumes
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache
 
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
@@ -33,19 +32,9 @@ from tests.state.churn_objects import (
 )
 from tests.state.churn_settling import settle
 from tests.state.churn_world import CLAIMS, STREAMS, VOLUMES
+from tests.unit.core.scheduling import default_profile
 
 from ksp.model.pod import Pod
-from ksp.policy.load import DEFAULT, load, profiles
-from ksp.policy.profile import Profile
-from ksp.source.origin import Texts
-
-
-@cache
-def profile() -> Profile:
-    module = load(Texts({}), DEFAULT).module
-    assert module is not None
-    return profiles(module)[0]
-
 
 pod_names = st.sampled_from(POD_NAMES)
 node_names = st.sampled_from(NODE_NAMES)
@@ -63,11 +52,11 @@ class ChurnMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.late: set[str] = set()
-        self.driver = Driver(profile(), None, FOR_EVER)
+        self.driver = Driver(default_profile(), None, FOR_EVER)
 
     @initialize(ttl=st.sampled_from([None, None, 30.0]), patience=st.sampled_from([FOR_EVER, FOR_EVER, 60.0]))
     def everything_begins(self, ttl: float | None, patience: float) -> None:
-        self.driver = Driver(profile(), ttl, patience)
+        self.driver = Driver(default_profile(), ttl, patience)
         self.world = self.driver.world
         for name, shape in zip(NODE_NAMES, range(3), strict=True):
             self.world.put_node(name, shape)
@@ -149,12 +138,6 @@ class ChurnMachine(RuleBasedStateMachine):
         self.show()
         self.driver.step_until_nothing_is_due()
 
-    @rule(template=st.sampled_from(NEEDY), rank=st.integers(1, len(RANKS) - 1), budget=st.integers(0, 2))
-    def pods_come_before_and_after_a_budget_changes(self, template: int, rank: int, budget: int) -> None:
-        self.pods_of_one_template_are_placed(template, rank, 1)
-        self.world.make("podDisruptionBudgets", "b", budget)
-        self.pods_of_one_template_are_placed(template, rank, 1)
-
     @rule(template=st.sampled_from(CLAIMING), rank=ranks, number=st.integers(1, 3))
     def pods_come_that_share_volumes(self, template: int, rank: int, number: int) -> None:
         self.pods_of_one_template_are_placed(template, rank, number)
@@ -205,6 +188,14 @@ class ChurnMachine(RuleBasedStateMachine):
     def pods_status_names_a_node(self, which: int, place: str) -> None:
         """Somebody else nominates it, as the cluster autoscaler may."""
         self.world.nominate(self.pod(which).metadata.uid, place)
+        self.show()
+
+    @rule(place=node_names)
+    def high_pods_leave(self, place: str) -> None:
+        """So that who could not take their place can take that of others."""
+        for known in list(self.world.pods.values()):
+            if known.spec.node_name == place and known.spec.priority:
+                self.world.drop_pod(known.metadata.uid)
         self.show()
 
     # ---- nodes and other objects

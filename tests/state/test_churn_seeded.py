@@ -82,10 +82,6 @@ def a_victim_that_is_put_back_counts_twice(patch: Patch) -> None:
     patch.setattr(ClusterState, "put_back", twice)
 
 
-def budgets_are_taken_for_what_they_were(patch: Patch) -> None:
-    patch.setattr(Preemption, "_current_budgets", lambda self: self._budgets)
-
-
 def pods_that_must_not_preempt_do(patch: Patch) -> None:
     for module in (attempt, eligibility):
         patch.setattr(module, "may_preempt", lambda _: True)
@@ -113,7 +109,6 @@ SEEDED: list[Callable[[Patch], None]] = [
     a_pod_whose_binding_failed_is_lost,
     room_for_nominated_pods_is_given_to_others,
     a_victim_that_is_put_back_counts_twice,
-    budgets_are_taken_for_what_they_were,
     a_second_preemption_does_not_wait_for_the_first,
     victims_that_went_are_waited_for,
     pods_that_must_not_preempt_do,

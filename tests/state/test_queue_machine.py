@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.state.objects import pod
 
+from ksp.core.nominations import MOST_ASKED
 from ksp.core.queue import Place, QueuedPod, SchedulingQueue
 from ksp.model.info import PodInfo
 
@@ -34,6 +35,14 @@ class Waiting:
     cycle: int = 0
     denied_by: frozenset[str] = frozenset()
     changed: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    def said(self) -> str:
+        return [self.info.status.nominated_node_name, *self.asked][-1]
+
+    def ask(self, node: str) -> None:
+        if node != self.said():
+            self.asked = [*self.asked, node][-MOST_ASKED:]
 
     def backoff_end(self) -> float:
         return self.added + BACKOFF[min(self.attempts, len(BACKOFF)) - 1]
@@ -68,7 +77,7 @@ class Naive:
         self.claims = [c for c in self.claims if c[0] != uid]
 
     def claim_of_status(self, waiting: Waiting) -> None:
-        node = waiting.info.status.nominated_node_name
+        node = waiting.said()
         if node and all(uid != waiting.info.uid for uid, _ in self.claims):
             self.claim(waiting.info.uid, node)
 
@@ -108,10 +117,8 @@ class Naive:
         waiting = self.pods[info.uid]
         old, waiting.info = waiting.info, info
         claim = info.status.nominated_node_name
-        if claim and claim != old.status.nominated_node_name:
-            self.claim(info.uid, claim)
-        elif claim != old.status.nominated_node_name:
-            self.unclaim(info.uid)
+        if claim != old.status.nominated_node_name:
+            self.status_names(waiting, claim)
         if waiting.place is Place.IN_FLIGHT:
             waiting.changed |= changed
         elif waiting.place is Place.ACTIVE and info.priority != old.priority:
@@ -119,6 +126,16 @@ class Naive:
             waiting.entered = self.entries
         elif changed:
             self.put(waiting, Place.ACTIVE)
+
+    def status_names(self, waiting: Waiting, node: str) -> None:
+        if node in waiting.asked:
+            waiting.asked = waiting.asked[waiting.asked.index(node) + 1 :]
+            return
+        waiting.asked = []
+        if node:
+            self.claim(waiting.info.uid, node)
+        else:
+            self.unclaim(waiting.info.uid)
 
     def move(self, may_help: Callable[[frozenset[str]], bool], now: float) -> int:
         self.moved = self.cycle
@@ -249,7 +266,16 @@ class QueueMachine(RuleBasedStateMachine):
         known = self.queue.get(uid)
         if known is not None:
             self.queue.nominate(known.info, node)
+            self.naive.pods[uid].ask(node)
             self.naive.claim(uid, node)
+
+    @rule(uid=uids)
+    def withdraw_nomination(self, uid: str) -> None:
+        known = self.queue.get(uid)
+        if known is not None:
+            self.queue.withdraw_nomination(known.info)
+            self.naive.pods[uid].ask("")
+            self.naive.unclaim(uid)
 
     @rule(uid=uids)
     def clear_nomination(self, uid: str) -> None:

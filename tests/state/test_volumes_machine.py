@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.state import storage
 
+from ksp.core.assume_cache import NO_EVENTS
 from ksp.core.changes import PodVolumes
 from ksp.core.state import ClusterState
 from ksp.core.volume_binder import Progress, VolumeBinder, VolumeError
@@ -250,10 +251,13 @@ class VolumesMachine(RuleBasedStateMachine):
 
     @rule(name=pod_names)
     def a_pod_is_bound(self, name: str) -> None:
-        before = self.seen()
-        self.flights.pop(name, None)
-        self.binder.confirm(PODS[name].uid)
-        assert self.seen() == before
+        """Of what is shown nothing is undone."""
+        if name in self.flights and self.binder.progress(PODS[name].uid) is Progress.BOUND:
+            before = self.seen()
+            del self.flights[name]
+            assert self.binder.revert(PODS[name].uid) == NO_EVENTS
+            assert self.seen() == before
+            assert not any(each.pod == PODS[name].uid for each in self.assumed)
 
     @rule(name=pod_names)
     def volumes_are_written(self, name: str) -> None:

@@ -39,7 +39,6 @@ class Follower:
         self.last_placed = 0.0
         self.decisions = 0
         self.seconds = 0.0
-        self.open_bindings = 0
         self._audience = audience
         self._news: deque[tuple[float, PodRecord]] = deque()
         self._nodes = nodes
@@ -62,7 +61,6 @@ class Follower:
                 case Bind(node=node) | BindVolumes(node=node):
                     record.fate, record.node, record.message, record.reasons = Fate.PLACED, node, "", {}
                     self.last_placed = record.decided
-                    self.open_bindings += 1
                 case Report(message=message):
                     record.message, record.reasons = message, reasons_of(step.decision, self._nodes())
                 case Evict(preemptor=preemptor, victims=victims):
@@ -79,13 +77,12 @@ class Follower:
                 record.evicted_by = f"{preemptor.namespace}/{preemptor.name}"
 
     def bound(self, binding: Binding, now: float) -> None:
-        self.open_bindings -= 1
+        pass
 
     def not_bound(self, binding: Binding, message: str, now: float) -> None:
         self.wait_failed(binding.pod, message)
 
     def wait_failed(self, pod: PodInfo, message: str) -> None:
-        self.open_bindings -= 1
         record = self._record(pod)
         record.fate, record.node, record.message = Fate.WAITING, "", message
 
@@ -106,9 +103,9 @@ class Follower:
     # ---- what came of it
 
     def is_settled(self, scheduler: Scheduler, uids: Iterable[str]) -> bool:
-        """Nothing more will happen by itself: all these pods were tried, all bindings are confirmed, and none of those
-        that back off has still to hear of a pod that was placed after its last attempt."""
-        if scheduler.pending()["active"] or self.open_bindings or scheduler.cache.assumed_count:
+        """Nothing more will happen by itself: all these pods were tried, none is assumed any more, and none of those that
+        back off has still to hear of a pod that was placed after its last attempt."""
+        if scheduler.pending()["active"] or scheduler.cache.assumed_count:
             return False
         if scheduler.evictions.victims:
             return False

@@ -4,9 +4,9 @@
           └─▶ BindVolumes ──▶ `volumes_written` ──▶ waits ──▶ Bind, once the watch shows its claims bound
                                                         └───▶ an error: `timeout` seconds are over, for instance
 
-The pod and what its claims get are assumed from the first moment. `end` is told how it ended, whatever the phase; a
-pod that is bound keeps all of it, and of one that is not nothing is left. Outcomes can be late: for a pod that is not
-here they change nothing.
+The pod and what its claims get are assumed from the first moment. `end` is told that it is over, whatever the phase.
+What the API has of it by then stays, and of all else nothing is left. Outcomes can be late: for a pod that is not here
+they change nothing.
 
 Sources: Reserve, PreBind and Unreserve of kube-scheduler's plugin VolumeBinding. It asks every second whether the
 claims are bound; here what the watch shows is looked at as it comes.
@@ -117,12 +117,11 @@ class Bindings:
         first = self._deadlines.first()
         return None if first is None else first[0][0]
 
-    def end(self, uid: str, *, bound: bool) -> frozenset[str]:
-        """The pod is bound, or will not be: what its claims got stays, or is undone. The events that undoing is. Who
-        binds it while its claims are open is somebody else, and what was assumed for it is of no use."""
-        if not self._close(uid) and bound:
-            self.volumes.confirm(uid)
-            return frozenset()
+    def end(self, uid: str) -> frozenset[str]:
+        """The pod is bound, or will not be: what was assumed for its claims, and is not there, is undone. The events
+        that this is: none if we have bound it, as its claims were bound before. If somebody else has bound it while
+        they are open, what was assumed for it is of no use."""
+        self._close(uid)
         return self.volumes.revert(uid)
 
     # ---- moves
@@ -151,16 +150,15 @@ class Bindings:
         for claim in entry.claims:
             self._by_claim.setdefault(claim, set()).add(uid)
 
-    def _close(self, uid: str) -> bool:
-        """Wait no more; whether the pod's claims were open."""
+    def _close(self, uid: str) -> None:
+        """Wait no more."""
         entry = self._open.pop(uid, None)
         if entry is None:
-            return False
+            return
         self._deadlines.discard(uid)
         _take_out(self._by_node, entry.node, uid)
         for claim in set(entry.claims):
             _take_out(self._by_claim, claim, uid)
-        return True
 
 
 def _take_out(index: dict[K, set[str]], key: K, uid: str) -> None:

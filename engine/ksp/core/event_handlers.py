@@ -123,9 +123,9 @@ class EventHandlers:
 
     def _volumes_changed(self, kind: str, namespace: str, name: str, versions: Sequence[Any], now: float) -> None:
         """Pods may wait for the claim, or for the volume's claim."""
-        if kind == "persistentVolumeClaims":
+        if kind == CLAIMS:
             self.outcomes.waited(self.bindings.claim_changed(namespace, name), now)
-        elif kind == "persistentVolumes":
+        elif kind == VOLUMES:
             self.outcomes.waited(self.bindings.volume_changed(*versions), now)
 
     def _object(self, kind: str, namespace: str, name: str) -> Any:
@@ -156,7 +156,7 @@ class EventHandlers:
         self.evictions.give_up(info.uid)
         events = self._assigned_events(info, node)
         if events:
-            events |= self.bindings.end(info.uid, bound=self.cache.node_name_of(info.uid) == node)
+            events |= self.bindings.end(info.uid)
             self.cache.confirm(info, node)
             self.unread.runs(info)
             self.outcomes.move(events, now)
@@ -208,5 +208,5 @@ class EventHandlers:
         self.evictions.give_up(uid)
         gone = self.cache.remove(uid)
         if gone is not None:
-            self.outcomes.move(pod_gone(gone) | self.bindings.end(uid, bound=False), now)
+            self.outcomes.move(pod_gone(gone) | self.bindings.end(uid), now)
         self.outcomes.release(uid, claim, now)

@@ -47,14 +47,14 @@ class Outcomes:
     def bind_succeeded(self, uid: str, now: float) -> None:
         """The pod is bound; the watch will show it."""
         self.cache.finish_binding(uid, now)
-        self.bindings.end(uid, bound=True)
+        self.move(self.bindings.end(uid), now)
 
     def bind_failed(self, uid: str, now: float) -> None:
         """The pod is not bound: it leaves the node, and is tried again after its backoff. If it went away and came back
         meanwhile, it waits for another attempt already."""
         forgotten = self.cache.forget(uid)
         if forgotten is not None:
-            self.move(pod_gone(forgotten) | self.bindings.end(uid, bound=False), now)
+            self.move(pod_gone(forgotten) | self.bindings.end(uid), now)
         queued = self.queue.get(uid)
         if queued is not None and queued.place is Place.IN_FLIGHT:
             self.queue.retry(queued, now)
@@ -104,7 +104,7 @@ class Outcomes:
         claim, queued = self.queue.nominations.node_of(uid), self.queue.get(uid)
         if claim is None or queued is None:
             return
-        self.queue.clear_nomination(uid)
+        self.queue.withdraw_nomination(queued.info)
         self.effects.append(ClearNomination(queued.info))
         self.release(uid, claim, now)
         self.queue.activate(uid, now)

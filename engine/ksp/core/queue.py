@@ -238,7 +238,7 @@ class SchedulingQueue:
 
     def delete(self, uid: str) -> QueuedPod | None:
         """The pod waits no more: it is gone, bound, or not ours. Its nomination ends. What it was, if it was here."""
-        self.nominations.remove(uid)
+        self.nominations.forget(uid)
         gated = self._gated.pop(uid, None)
         if gated is not None:
             self._forget_name(gated)
@@ -295,12 +295,17 @@ class SchedulingQueue:
     # ---- nominated pods
 
     def nominate(self, info: PodInfo, node_name: str) -> None:
-        """Others are being evicted from the node for the pod's sake."""
-        self.nominations.put(info, node_name)
+        """Others are being evicted from the node for the pod's sake; its status is to say so."""
+        self.nominations.nominate(info, node_name)
+        self._nomination_changed(info.uid)
+
+    def withdraw_nomination(self, info: PodInfo) -> None:
+        """The pod claims no node any more; its status is to say so."""
+        self.nominations.withdraw(info)
         self._nomination_changed(info.uid)
 
     def clear_nomination(self, uid: str) -> None:
-        """The pod claims no node any more, for instance because it is assumed on one."""
+        """The pod claims no node while it has a place. What its status says it claims again when it comes back."""
         self.nominations.remove(uid)
         self._nomination_changed(uid)
 

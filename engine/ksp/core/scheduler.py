@@ -179,7 +179,7 @@ class Scheduler:
         if outcome is None:
             claim = self.queue.nominations.node_of(pod.uid)
             self._sleep(queued, decision, now)
-            self.queue.clear_nomination(pod.uid)
+            self.queue.withdraw_nomination(pod)
             self.outcomes.release(pod.uid, claim, now)
             return None, (Report(pod, UNSCHEDULABLE, decision.message, nominated_node=""),)
         if isinstance(outcome, NotEligible):
@@ -187,7 +187,7 @@ class Scheduler:
             return None, (Report(pod, UNSCHEDULABLE, decision.message),)
         self.evictions.begin(pod.uid, (victim.uid for victim in outcome.victims))
         for other in outcome.cleared:
-            self.queue.clear_nomination(other.uid)
+            self.queue.withdraw_nomination(other)
             self.queue.activate(other.uid, now)  # it has to find another node
         self.queue.nominate(pod, outcome.node)
         self._sleep(queued, decision, now)

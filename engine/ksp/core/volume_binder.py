@@ -3,8 +3,7 @@
     find      which volumes the pod's open claims get on a node, and which are to be made there
     assume    rules see it from now on: volumes that are promised, claims with a selected node
     progress  whether the watch shows that all of it has come to pass, or that it cannot any more
-    revert    the pod is not bound there after all
-    confirm   the pod is bound
+    revert    the pod is bound, or will not be: what nobody has written is undone
 
 An open claim gets an existing volume (its `claimRef` then names the claim, and the volume controller binds both), or a
 volume is made for it (its annotation then names the node, and a provisioner acts). Rules see the same: a promised
@@ -236,14 +235,10 @@ class VolumeBinder:
             self._claims.assume(_key(claim), Selected(node), pod.uid)
 
     def revert(self, uid: str) -> Events:
-        """The pod is not bound on its node: what is assumed for it alone is undone. The events that this is."""
+        """The pod is not in flight any more: what is assumed for it alone, and was not shown, is undone. The events that
+        this is; none if its `progress` was BOUND, as then all of it was shown."""
         self._pods.pop(uid, None)
         return self._volumes.release(uid) | self._claims.release(uid)
-
-    def confirm(self, uid: str) -> None:
-        """The pod is bound. What of its volumes no watch has shown is assumed until then; `revert` can still undo it,
-        if that was never written."""
-        self._pods.pop(uid, None)
 
     def progress(self, uid: str) -> Progress | str:
         """How far the pod's claims are, by the API's versions; an error if they will not be bound for that node. Once

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.unit.core.scheduling import FakeDice, default_profile, info, node, pod
+from tests.state import storage
+from tests.unit.core.scheduling import FakeDice, default_profile, node, pod
 
 from ksp.cli.live import Follower
-from ksp.core.changes import Bind, BindVolumes, DeletePod, PodVolumes, SetNode, SetPod
-from ksp.core.cycle import Decision
+from ksp.core.changes import Bind, BindVolumes, DeletePod, SetNode, SetObject, SetPod
 from ksp.core.scheduler import Scheduler, Step
+from ksp.model.info import PodInfo
 from ksp.runtime.observer import Binding
 from ksp.sim.outcome import Fate, PodRecord
 
@@ -153,13 +154,31 @@ def test_pods_that_have_to_go_for_another_have_no_place_any_more() -> None:
     assert scene.follower.records[next(reversed(scene.follower.records))].fate is Fate.PLACED
 
 
-def test_a_pod_whose_volumes_are_bound_first_has_its_place_until_that_fails() -> None:
+def waiting() -> tuple[Scene, PodInfo]:
+    """A pod that has a node, for which a volume is being made."""
     scene = Scene()
-    waits = info("waits")
-    scene.follower.decided(Step(waits, 1, Decision(node="n"), (BindVolumes(waits, "n", PodVolumes()),)), 0.0)
+    made = storage.storage_class("made", "example.com/disks")
+    scene.scheduler.on(SetObject("storageClasses", "", "made", made), 0.0)
+    scene.scheduler.on(SetObject("persistentVolumeClaims", "default", "c", storage.claim("c", of="made")), 0.0)
+    step = scene.tries("waits", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}])
+    assert isinstance(step.effects[0], BindVolumes)
+    scene.scheduler.volumes_written("waits", scene.time)
+    return scene, step.pod
+
+
+def test_a_pod_whose_volumes_are_bound_first_has_its_place_until_that_fails() -> None:
+    scene, pod = waiting()
     fates = [scene.follower.records["waits"].fate]
-    assert not scene.is_settled("waits")
-    scene.follower.wait_failed(waits, "timed out")
+    scene.follower.wait_failed(pod, "timed out")
     fates.append(scene.follower.records["waits"].fate)
     assert fates == [Fate.PLACED, Fate.WAITING]
+    scene.scheduler.bind_failed("waits", scene.time)
+    assert not scene.is_settled("waits")  # it is tried again
+
+
+def test_a_pod_that_goes_while_it_waits_for_its_volumes_is_waited_for_no_more() -> None:
+    """No outcome is told of it."""
+    scene, _ = waiting()
+    assert not scene.is_settled("waits")
+    scene.scheduler.on(DeletePod("waits"), scene.time)
     assert scene.is_settled("waits")

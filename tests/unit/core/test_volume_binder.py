@@ -262,27 +262,17 @@ def test_after_a_revert_the_pod_can_try_again() -> None:
 def test_unknown_pods_change_nothing() -> None:
     subject = binder(storage.volume("v"), storage.claim("c"))
     place(subject, P)
-    subject.confirm("other")
     assert (subject.revert("other"), subject.progress("other")) == (NO_EVENTS, BOUND)
     assert promised_to(subject, "v") == "uid-c"
 
 
-def test_what_a_bound_pod_assumed_stays_until_it_is_shown() -> None:
+def test_nothing_is_undone_of_what_is_bound() -> None:
     subject = binder(storage.volume("v"), storage.claim("c"))
     place(subject, P)
-    subject.confirm(P.uid)
+    tell(subject, to_c(), storage.claim("c", version=2, volume="v"))
+    assert subject.progress(P.uid) is BOUND
+    assert subject.revert(P.uid) == NO_EVENTS
     assert promised_to(subject, "v") == "uid-c"
-    tell(subject, to_c())
-    tell(subject, storage.volume("v", version=3))
-    assert promised_to(subject, "v") is None
-
-
-def test_what_a_bound_pod_assumed_can_be_undone() -> None:
-    subject = binder(storage.volume("v"), storage.claim("c"))
-    place(subject, P)
-    subject.confirm(P.uid)
-    assert subject.revert(P.uid) == VOLUME_UPDATE
-    assert promised_to(subject, "v") is None
 
 
 def test_volumes_stand_in_the_state_so_that_what_claims_may_take_is_made_out_once_for_all_nodes() -> None:

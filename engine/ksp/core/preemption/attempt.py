@@ -128,8 +128,8 @@ class Preemption:
         return Preempted(chosen.node, chosen.candidate().victims, cleared)
 
     def _claim(self, pod: PodInfo) -> str:
-        """The node that the pod is nominated to; its status may say so later, or still."""
-        return self.nominations.node_of(pod.uid) or pod.status.nominated_node_name
+        """The node that the pod is nominated to."""
+        return self.nominations.node_of(pod.uid) or self.nominations.said(pod)
 
     def _lower_pods(self, pod: PodInfo) -> bool:
         """Whether there are pods of lower priority at all."""
