@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from tests.cluster.conftest import Scheduling
 from tests.cluster.view import VOLUMES, Cluster, Json
 
@@ -74,3 +75,19 @@ async def test_a_claim_that_a_pod_uses_goes_after_it(cluster: Cluster, schedulin
         assert "deletionTimestamp" in claim["metadata"]
         await cluster.delete(f"{cluster.pods}/db")
         await cluster.gone(cluster.claims, "data")
+
+
+async def test_an_ephemeral_volume_whose_claim_the_server_refuses_holds_up_no_other_pod(
+    cluster: Cluster, scheduling: Scheduling
+) -> None:
+    if cluster.minor < 21:
+        pytest.skip("generic ephemeral volumes came with 1.21")
+    await cluster.node("a")
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+    wanted = {"volumes": [scratch], "containers": [{"name": "main", "image": "none"}], "schedulerName": "nobody"}
+    long = "a" * 250  # with the volume's name it is too long for a claim
+    await cluster.send("POST", cluster.pods, {"metadata": {"name": long}, "spec": wanted})
+    async with scheduling():
+        await cluster.pod("web")
+        await cluster.until(cluster.pods, "web", lambda pod: pod["status"].get("phase") == "Running")

@@ -9,11 +9,12 @@ from functools import cache
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.state import storage
+from tests.state.plain_filter import PlainFilter
 
 from ksp.compile.runtime import Denial, Failure
 from ksp.compile.tables import Tables
 from ksp.core.changes import PodVolumes
-from ksp.core.filter import Filter, Filtered
+from ksp.core.filter import Filtered
 from ksp.core.state import ClusterState
 from ksp.core.volume_binder import VolumeBinder, VolumeError
 from ksp.model.info import PodInfo
@@ -81,7 +82,7 @@ def rule() -> Profile:
 
 def judged(state: ClusterState, pod: PodInfo) -> dict[str, str]:
     """By node, "" where the rule admits the pod, else what it says."""
-    found: Filtered = Filter(rule(), state, Tables(state), dict).run(pod, state.node_list())
+    found: Filtered = PlainFilter(rule(), state, Tables(state), dict).run(pod, state.node_list())
     if found.before is not None:
         return dict.fromkeys(HOSTS, told(found.before.answer))
     return {node: told(found.refused[node].answer) if node in found.refused else "" for node in HOSTS}

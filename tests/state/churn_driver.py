@@ -223,6 +223,7 @@ class Driver:
             evicts = [each for each in more if isinstance(each, Evict)]
             assert len(evicts) == bool(preempted.victims)
             assert len(more) == len(lower) + len(evicts)
+            model.evicting.pop(pod.uid, None)
             for uid in lower:
                 self._clear(uid)
             for effect in evicts:
@@ -241,7 +242,7 @@ class Driver:
         assert [victim.uid for victim in effect.victims] == victims
         assert all(uid in self.model.pods for uid in victims)
         self.evicts.append(Eviction(effect, victims))
-        self.model.evicting.setdefault(pod.uid, set()).update(victims)
+        self.model.evicting[pod.uid] = set(victims)
 
     # ---- effects
 

@@ -246,7 +246,8 @@ class Model:
             self.asked[uid] = [*self.asked.get(uid, ()), place][-MOST_ASKED:]
 
     def _said(self, uid: str) -> str:
-        return [self.pods[uid].status.nominated_node_name, *self.asked.get(uid, ())][-1]
+        asked = self.asked.get(uid)
+        return asked[-1] if asked else self.pods[uid].status.nominated_node_name
 
     # ---- volumes
 

@@ -136,14 +136,19 @@ class Clusters:
         return state
 
     def change(self, state: ClusterState) -> None:
-        """A pod leaves or comes, or a node becomes another."""
+        """A pod leaves, becomes another or comes, or a node does."""
         name = self.choose.pick(sorted(state.nodes))
         node = state.nodes[name]
-        match self.choose.number(0, 2):
+        match self.choose.number(0, 5):
             case 0 if node.pods:
                 state.remove_pod(self.choose.pick(list(node.pods)))
             case 1:
-                state.set_node(self.node(name))
+                state.set_node(self.node(self.choose.pick([name, f"n{self.choose.number(0, 3)}"])))
+            case 2 if node.pods:
+                old = self.choose.pick(list(node.pods.values()))
+                state.update_pod(self.pod_of(old.uid, self.any_pod() | {"namespace": old.namespace}, {}))
+            case 3 if len(state.nodes) > 1 and self.choose.chance(50):
+                state.remove_node(name)
             case _:
                 state.add_pod(self.pod(self.choose.pick(self.load)), name)
 

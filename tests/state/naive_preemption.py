@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tests.state.plain_filter import PlainFilter
+
 from ksp.compile.runtime import Denial
 from ksp.compile.tables import Tables
-from ksp.core.filter import Filter, Filtered
+from ksp.core.filter import Filtered
 from ksp.core.state import ClusterState
 from ksp.model.info import PodInfo
 from ksp.model.node import Node
@@ -42,7 +44,7 @@ class Naive:
     ) -> Naive:
         return Naive(
             profile,
-            [Node(metadata=node.metadata, spec=node.spec, status=node.status) for node in state.nodes.values()],
+            [Node(metadata=node.metadata, spec=node.spec, status=node.status) for node in state.node_list()],
             {node.name: list(map(bare, node.pods.values())) for node in state.nodes.values()},
             {name: list(map(bare, there.values())) for name, there in nominated.items()},
             budgets,
@@ -63,7 +65,7 @@ class Naive:
             name: {other.metadata.uid: PodInfo.of(other) for other in there} for name, there in self.nominated.items()
         }
         nodes = [state.nodes[only]] if only else state.node_list()
-        return Filter(self.profile, state, Tables(state), lambda: nominated).run(PodInfo.of(pod), nodes)
+        return PlainFilter(self.profile, state, Tables(state), lambda: nominated).run(PodInfo.of(pod), nodes)
 
     def fits(self, pod: Pod, name: str, without: frozenset[str]) -> bool:
         return bool(self.filtered(pod, name, without).feasible)

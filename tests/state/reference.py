@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tests.state.plain_filter import PlainFilter
+
 from ksp.compile.runtime import Denial, Failure
 from ksp.compile.tables import Tables
 from ksp.core.cycle import EMPTINESS, ITSELF, NO_NODES, Decision, claim_errors, failure_text, nodes_to_find
-from ksp.core.filter import Filter, Filtered, Nominated, Refused
+from ksp.core.filter import Filtered, Nominated, Refused
 from ksp.core.fit_error import fit_error
 from ksp.core.nominations import Nominations
 from ksp.core.score import Scored
@@ -62,7 +64,7 @@ class PlainCycle:
 
     def refusal(self, pod: PodInfo, node: str) -> Refused | None:
         """What is said of a node, nominated pods aside."""
-        alone = Filter(self.profile, self.state, Tables(self.state), dict)
+        alone = PlainFilter(self.profile, self.state, Tables(self.state), dict)
         filtered = alone.run(pod, [self.state.nodes[node]] if node in self.state.nodes else [])
         return filtered.before or filtered.refused.get(node)
 
@@ -91,7 +93,7 @@ class PlainCycle:
         return Decision(filtered.feasible[chosen].name, filtered=filtered, scored=scored)
 
     def _run(self, pod: PodInfo, nodes: Sequence[NodeInfo], enough: int | None = None) -> Filtered:
-        return Filter(self.profile, self.state, Tables(self.state), self.nominated).run(pod, nodes, enough)
+        return PlainFilter(self.profile, self.state, Tables(self.state), self.nominated).run(pod, nodes, enough)
 
     def _filtered(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Filtered:
         enough = nodes_to_find(len(nodes), self.profile.percentage)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 from tests.oracle.clusters import HOSTNAME
 from tests.state.crowds import RULES, START, Clusters, Random, profile
+from tests.unit.core.scheduling import profile_of
 
 from ksp.compile.tables import Tables
 from ksp.core.alike import HOPELESS, Alike, Alone, Reads
@@ -75,10 +76,10 @@ def check(state: ClusterState, alike: Alike, fits: Fits, budgets: Mapping[str, i
     """Judges each node by itself; how many groups there are with victims, of one node and of several."""
     nodes = state.node_list()
     groups = alike.groups(Reads(fits), nodes, covered=lambda p: covered(p) in budgets and covered(p))
-    assert sorted(known.node.name for group in groups.values() for known in group) == sorted(n.name for n in nodes)
+    assert sorted(node.name for group in groups.values() for node in group) == sorted(n.name for n in nodes)
     found: Counter[str] = Counter()
     for signature, group in groups.items():
-        same = {shape(state, fits, known.node, budgets) for known in group}
+        same = {shape(state, fits, node, budgets) for node in group}
         assert len(same) == 1, (signature, group, same)
         if signature == HOPELESS:
             assert same == {None}
@@ -121,6 +122,23 @@ def test_where_a_port_stands_among_others_tells_nodes_apart() -> None:
     state, clusters = with_ports((80, 0, None), (81, 9, None), (80, 9, None))
     pod = clusters.pod_of("in", {"cpu": "1", "app": "in", "port": 0, "priority": 5, "start": None, "shy": ""}, {})
     fits = Fits(profile("First"), Tables(state), pod)
+    assert [shape(state, fits, state.nodes[name], {}) for name in ("n0", "n1")] == [((), (0,), (0,)), None]
+    assert len(Alike().groups(Reads(fits), state.node_list())) == 2
+
+
+def test_where_a_port_stands_tells_nodes_apart_though_the_same_is_there_twice() -> None:
+    """As pods that were bound by others may have it: on both nodes 80, 81, 82, 81."""
+    state, clusters = ClusterState(), Clusters(Random(0))
+    kind = {"cpu": "0", "app": "web", "port": 0, "start": None, "shy": ""}
+    for name, pods in (("n0", [(9, [80]), (0, [81]), (9, [82, 81])]), ("n1", [(9, [80, 81, 82]), (0, [81])])):
+        state.set_node(convert(Node, {"metadata": {"name": name}, "status": {"allocatable": {"pods": "9"}}}))
+        for i, (priority, ports) in enumerate(pods):
+            container = {"name": "c", "ports": [{"containerPort": 1, "hostPort": port} for port in ports]}
+            wishes = {"containers": [container]}
+            state.add_pod(clusters.pod_of(f"{name}-{i}", kind | {"priority": priority}, wishes), name)
+    rules = 'predicate Second { deny "x" when size(node.hostPorts) == 4 || node.hostPorts[1].port == 81 }'
+    pod = clusters.pod_of("in", kind | {"priority": 5}, {})
+    fits = Fits(profile_of(rules, "predicates { Second }"), Tables(state), pod)
     assert [shape(state, fits, state.nodes[name], {}) for name in ("n0", "n1")] == [((), (0,), (0,)), None]
     assert len(Alike().groups(Reads(fits), state.node_list())) == 2
 

@@ -1,4 +1,4 @@
-"""The churn machine notices what it is for: each bug is put in, and the machine fails."""
+"""The churn machine notices what it is for: each bug is put in, and the machine fails, or a story of its kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from tests.state.churn_driver import FOR_EVER, Driver
+from tests.state.churn_settling import settle
 from tests.state.test_churn_machine import ChurnMachine
+from tests.unit.core.scheduling import default_profile
 
 from ksp.core.assume_cache import AssumeCache
 from ksp.core.bindings import Bindings, Ended
@@ -105,7 +108,6 @@ SEEDED: list[Callable[[Patch], None]] = [
     nominated_pods_keep_a_node_that_is_gone,
     nobody_is_told_that_a_nomination_ended,
     a_pod_that_goes_wakes_nobody,
-    a_pod_that_could_preempt_is_not_woken,
     a_pod_whose_binding_failed_is_lost,
     room_for_nominated_pods_is_given_to_others,
     a_victim_that_is_put_back_counts_twice,
@@ -116,6 +118,34 @@ SEEDED: list[Callable[[Patch], None]] = [
     nobody_knows_when_waiting_for_claims_ends,
     what_was_bound_and_lost_is_never_found_out,
 ]
+
+
+def a_pod_leaves_that_could_not_be_evicted() -> Driver:
+    """One of lower priority stays, which can."""
+    driver = Driver(default_profile(), None, FOR_EVER)
+    driver.world.put_node("n0", 0)
+    driver.show("nodes")
+    for name, rank in (("high", 2), ("low", 0)):
+        driver.world.make_pod(name, 1, rank, "n0")
+    driver.world.make_pod("waits", 2, 2)
+    driver.show("pods")
+    driver.step_until_nothing_is_due()
+    high = driver.world.named("high")
+    assert high is not None
+    driver.world.drop_pod(high.metadata.uid)
+    settle(driver)
+    return driver
+
+
+def test_a_pod_is_woken_that_could_preempt() -> None:
+    driver = a_pod_leaves_that_could_not_be_evicted()
+    assert [(pod.metadata.name, pod.spec.node_name) for pod in driver.world.pods.values()] == [("waits", "n0")]
+
+
+def test_a_story_fails_with_the_bug_in(monkeypatch: Patch) -> None:
+    a_pod_that_could_preempt_is_not_woken(monkeypatch)
+    with pytest.raises(AssertionError, match="could have others evicted"):
+        a_pod_leaves_that_could_not_be_evicted()
 
 
 @pytest.mark.parametrize("bug", SEEDED, ids=lambda bug: bug.__name__)

@@ -132,8 +132,8 @@ class WakeMachine(RuleBasedStateMachine):
     def namespace(self, template: int) -> object:
         return PODS[self.cast[template]][1].get("namespace")
 
-    @rule(name=running, app=st.sampled_from(["web", "db"]))
-    def running_pod_gets_another_label(self, name: str, app: str) -> None:
+    @rule(name=waiting | running, app=st.sampled_from(["web", "db"]))
+    def pod_gets_another_label(self, name: str, app: str) -> None:
         if name in self.shown:
             self.show(replace(self.shown[name], app=app))
 

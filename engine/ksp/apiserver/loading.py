@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -16,12 +16,15 @@ from ksp.apiserver.strategy import Context, DecodeError, User
 
 Json = dict[str, Any]
 
+CLASSES: Final = ("PriorityClass", "StorageClass")
+"""Kinds that others take something from: they are loaded first."""
+
 
 def load(state: State, objects: Iterable[Json]) -> int:
     """Defaults and checks them, keeps their status. Namespaces that are missing are made. Raises ApiStatusError."""
     count = 0
-    for obj in objects:
-        _load(state, _copy(obj))
+    for obj in sorted(map(_copy, objects), key=lambda each: each.get("kind") not in CLASSES):
+        _load(state, obj)
         count += 1
     return count
 
@@ -74,6 +77,7 @@ def _load(state: State, obj: Json) -> None:
     stored = state.catalogue.stored[resource.storage_id]
     obj["apiVersion"], obj["kind"] = stored.group_version, stored.kind
     strategy.default(obj, context)
+    strategy.complete(obj, context)
     meta = obj["metadata"]
     for name in ("managedFields", "selfLink"):
         meta.pop(name, None)

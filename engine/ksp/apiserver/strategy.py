@@ -133,6 +133,9 @@ class Strategy:
     def admit_create(self, obj: Json, context: Context) -> None:
         """Admission that is special to the kind, after the admission of all kinds. Raises ApiStatusError."""
 
+    def complete(self, obj: Json, context: Context) -> None:
+        """In place of admission, for an object of a file: what others need of it and a manifest may leave out."""
+
     def admit_update(self, new: Json, old: Json, context: Context) -> None:
         """The same on an update of the object or of a subresource (see `context.subresource`)."""
 

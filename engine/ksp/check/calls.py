@@ -240,7 +240,8 @@ class Calls:
             clash: Named | None = found.get(name) or scope.clash(name)
             if clash is not None:
                 mistakes.declared_twice(self.report, span, name, clash.span, IN_EVERY_RULE)
-            found[name] = Binding(name, Kind.VARIABLE, type, span, stage)
+            is_key = isinstance(value.type, Map) and len(names) == 1
+            found[name] = Binding(name, Kind.VARIABLE, type, span, stage, is_key=is_key)
         return tuple(found.values())
 
 

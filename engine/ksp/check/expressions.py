@@ -210,7 +210,7 @@ class Expressions:
             case Map(key=String()):
                 self._no_field(node, value.type, [], f'an entry is read as `["{node.name}"]`')
             case other:
-                self._no_field(node, other, [])
+                self._no_field(node, other, [], _if_key(value))
         return unknown(node.span)
 
     def _no_field(
@@ -236,6 +236,13 @@ class Expressions:
             help = "a part of a text is `.substring(from, to)`" if isinstance(value.type, String) else ""
             mistakes.not_a_collection(self.report, node.value.span, value.type, "indexed", help)
         return unknown(node.span)
+
+
+def _if_key(value: Expr) -> str:
+    """What to do about a map's key that is taken for its entry."""
+    if not (isinstance(value, Ref) and value.binding.is_key):
+        return ""
+    return f"`{value.binding.name}` is a key of the map: of two names the second is the entry"
 
 
 CLUSTER = Binding("cluster", Kind.ROOT, UNKNOWN, None, Stage.POD)

@@ -46,7 +46,7 @@ class Binding:
     """A name that stands for something; the same name elsewhere is another binding.
 
     `stage` is that of the value; `value` what a const or let stands for, `doc` the comment above it; `view` what the
-    name of a view stands for.
+    name of a view stands for. `is_key` if it is a variable that goes through a map's keys alone.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Binding:
     value: Expr | None = None
     view: View | None = None
     doc: str = ""
+    is_key: bool = False
 
 
 # ---- expressions

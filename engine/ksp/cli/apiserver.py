@@ -36,6 +36,7 @@ class _Settings:
     kubeconfig_out: Path | None
     ready_file: Path | None
     until_eof: bool
+    controllers: bool
 
 
 @click.command
@@ -68,15 +69,21 @@ class _Settings:
     metavar="FILE",
     help="Write url, port and process id there, as JSON, when it serves.",
 )
+@click.option(
+    "--controllers",
+    is_flag=True,
+    help="Play kubelets and controllers: pods run and go, budgets are counted, claims get volumes.",
+)
 @click.option("--until-eof", is_flag=True, help="End when standard input does: when whoever started it is gone.")
 def apiserver(
     port: int, host: str, emulate: str, load: tuple[str, ...], tls: bool, token_auth: bool,
-    kubeconfig_out: Path | None, ready_file: Path | None, until_eof: bool,
+    kubeconfig_out: Path | None, ready_file: Path | None, until_eof: bool, controllers: bool,
 ) -> None:  # fmt: skip
     """Serve a Kubernetes API from memory, until Ctrl-C or SIGTERM.
 
-    There is no etcd behind it, no controllers and no kubelets: what is written is kept until the process ends. Requests
-    are answered as kube-apiserver of the emulated version answers them. Not for anything that matters.
+    There is no etcd behind it, and without --controllers no kubelets and no controllers: what is written is kept until
+    the process ends. Requests are answered as kube-apiserver of the emulated version answers them. Not for anything
+    that matters.
     """
     if not _is_loopback(host) and not token_auth:
         raise click.UsageError("beyond this machine only with --token-auth: whoever reaches the port may do everything")
@@ -84,7 +91,8 @@ def apiserver(
         click.echo("Without --tls the tokens, and all else, can be read on the network.", err=True)
     if until_eof and "-" in load:
         raise click.UsageError("--until-eof and --load - both want standard input")
-    asyncio.run(_serve(_Settings(host, port, emulate, load, tls, token_auth, kubeconfig_out, ready_file, until_eof)))
+    files = kubeconfig_out, ready_file
+    asyncio.run(_serve(_Settings(host, port, emulate, load, tls, token_auth, *files, until_eof, controllers)))
 
 
 def _is_loopback(host: str) -> bool:
@@ -113,9 +121,25 @@ async def _serve(settings: _Settings) -> None:
         raise click.ClickException(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
     try:
         _say_so(server, settings)
-        await stop.wait()
+        if settings.controllers:
+            await _with_controllers(server, settings.emulate, stop)
+        else:
+            await stop.wait()
     finally:
         await server.stop()
+
+
+async def _with_controllers(server: ApiServer, emulate: str, stop: asyncio.Event) -> None:
+    """Until `stop`. They reach the server as everybody does."""
+    from ksp.cli.controllers import play_controllers
+
+    with tempfile.TemporaryDirectory(prefix="ksp-apiserver-") as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        _write(kubeconfig, server.kubeconfig())
+        async with asyncio.TaskGroup() as tasks:
+            controllers = tasks.create_task(play_controllers(kubeconfig, emulate))
+            await stop.wait()
+            controllers.cancel()
 
 
 def _read(stop: asyncio.Event) -> None:
@@ -126,12 +150,13 @@ def _read(stop: asyncio.Event) -> None:
 
 def _load(server: ApiServer, paths: Iterable[str]) -> None:
     """Puts the objects of files into the server; the first mistake ends the command."""
+    from ksp.apiserver.loading import CLASSES
     from ksp.apiserver.status import ApiStatusError
     from ksp.cli.manifest_objects import objects
     from ksp.sim.texts import ManifestError
 
     try:
-        for found in objects(paths, sys.stdin.buffer):
+        for found in sorted(objects(paths, sys.stdin.buffer), key=lambda each: each.value.get("kind") not in CLASSES):
             try:
                 server.load([found.value])
             except ApiStatusError as error:

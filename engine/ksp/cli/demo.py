@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ksp.sim.outcome import Outcome, PodRecord
 
 _NAME, COLUMNS = 36, 100
-POLICY_GROUP = {"1.19": "/apis/policy/v1beta1", "1.36": "/apis/policy/v1"}
 
 
 @click.command
@@ -35,7 +34,8 @@ def demo(openb: Path | None, limit: int | None, emulate: str, keep: bool, seed: 
     """Schedule the example cluster on an API server of ksp's own, by the rules of kube-scheduler 1.19.
 
     Starts the server, makes the pods one by one over HTTP, and shows where each goes, and why the rest find no node.
-    With --keep the cluster stays, to be tried with kubectl.
+    With --keep the cluster stays, to be tried with kubectl: pods run, and go when they are deleted, budgets are
+    counted, and claims get volumes.
     """
     from ksp.cli.live_run import Trial
     from ksp.sim.texts import ManifestError
@@ -77,7 +77,7 @@ async def _demo(trial: Trial, *, as_json: bool, keep: bool) -> None:
                 _write(_report(done))
             if keep:
                 try:
-                    await _kept(done.kubeconfig, POLICY_GROUP[trial.emulate])
+                    await _kept(done.kubeconfig, trial.emulate)
                 except asyncio.CancelledError:
                     raise click.exceptions.Exit(0) from None  # that is how it is to end
 
@@ -104,11 +104,9 @@ def _in_short(reasons: Mapping[str, int]) -> str:
     return f"{most} (+{len(reasons) - 1})" if len(reasons) > 1 else most
 
 
-async def _kept(kubeconfig: Path, policy_group: str) -> None:
-    """Until Ctrl-C. Pods that have a node run from here on, and those that are deleted go."""
-    from ksp.kube.auth.config import load_cluster
-    from ksp.kube.http.client import Client
-    from ksp.sim.actor import Actor
+async def _kept(kubeconfig: Path, emulate: str) -> None:
+    """Until Ctrl-C. Pods that have a node run from here on, those that are deleted go, claims get volumes."""
+    from ksp.cli.controllers import play_controllers
 
     click.echo(
         f"\nServer and scheduler go on until Ctrl-C. In another terminal:\n\n"
@@ -117,8 +115,7 @@ async def _kept(kubeconfig: Path, policy_group: str) -> None:
         "  kubectl describe pod --namespace shop monolith\n"
         "  kubectl run try --image=none\n"
     )
-    async with Client(load_cluster(str(kubeconfig), None, {}), qps=0) as client:
-        await Actor(client, policy_group).run()
+    await play_controllers(kubeconfig, emulate)
 
 
 def _report(done: Settled) -> Iterator[RenderableType]:

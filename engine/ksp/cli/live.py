@@ -84,7 +84,8 @@ class Follower:
 
     def wait_failed(self, pod: PodInfo, message: str) -> None:
         record = self._record(pod)
-        record.fate, record.node, record.message = Fate.WAITING, "", message
+        if record.fate is not Fate.EVICTED:  # who has to go before it is bound fails to be bound
+            record.fate, record.node, record.message = Fate.WAITING, "", message
 
     def fault(self, where: str, pod: PodInfo | None) -> None:
         pass
@@ -103,8 +104,8 @@ class Follower:
     # ---- what came of it
 
     def is_settled(self, scheduler: Scheduler, uids: Iterable[str]) -> bool:
-        """Nothing more will happen by itself: all these pods were tried, none is assumed any more, and none of those that
-        back off has still to hear of a pod that was placed after its last attempt."""
+        """Nothing more will happen by itself: all these pods were tried, none is assumed any more, and none of those
+        that back off has still to hear of a pod that was placed after its last attempt."""
         if scheduler.pending()["active"] or scheduler.cache.assumed_count:
             return False
         if scheduler.evictions.victims:
@@ -129,6 +130,6 @@ class Follower:
             if there or requested.get(name, 0)
         }
         records = tuple(record for uid, record in self.records.items() if uid in ours)
-        placed = sum(record.fate is Fate.PLACED for record in records)
+        placed = sum(record.uid in scheduler.cache for record in records)
         running = len(scheduler.cache) - placed
         return Outcome(records, nodes, allocation, running, self.now(), self.decisions, self.seconds)

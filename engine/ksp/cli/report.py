@@ -152,9 +152,12 @@ def reason_set(record: PodRecord) -> str:
 
 def evictions_by_pod(evictions: Iterable[Eviction]) -> Table:
     """Each pod that was evicted, with the node that it left and the pod for which it did."""
-    table = _table("pod", "had to leave", "for")
-    for each in evictions:
-        table.add_row(_cell(each.pod), _cell(each.node), _cell(each.by))
+    listed = list(evictions)
+    budgets = any(each.against_budget for each in listed)
+    table = _table("pod", "had to leave", "for", *(("against its budget",) if budgets else ()))
+    for each in listed:
+        against = ["yes" if each.against_budget else ""] if budgets else []
+        table.add_row(_cell(each.pod), _cell(each.node), _cell(each.by), *against)
     return table
 
 
@@ -204,6 +207,9 @@ def summary(outcome: Outcome, clock: str = "of virtual time") -> Iterator[str]:
         ran = sum(each.was_running for each in outcome.evictions)
         before = f", {ran:,} of them ran from the start" if ran else ""
         yield f"{counted(len(outcome.evictions), 'pod')} evicted for {counted(preemptors, 'other')}{before}"
+        against = sum(each.against_budget for each in outcome.evictions)
+        if against:
+            yield f"{against:,} of them against a disruption budget"
     left = sum(record.left is not None for record in outcome.records)
     if left:
         yield f"{counted(left, 'pod')} went away again"

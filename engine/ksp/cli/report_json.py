@@ -67,7 +67,8 @@ def _pod(record: PodRecord) -> dict[str, object]:
 
 
 def _eviction(each: Eviction) -> dict[str, object]:
-    return {"pod": each.pod, "node": each.node, "by": each.by, "at": each.at, "wasRunning": each.was_running}
+    whom = {"pod": each.pod, "node": each.node, "by": each.by, "at": each.at}
+    return {**whom, "wasRunning": each.was_running, "againstBudget": each.against_budget}
 
 
 def _node(node: NodeUse) -> dict[str, object]:

@@ -44,6 +44,9 @@ def chosen_policy(
         policy = _of_folder(folder, scheduler_name)
     else:
         policy = _of_file(file or DEFAULT, scheduler_name)
+    for profile in policy.profiles:
+        if profile.bind_timeout_error:
+            raise click.ClickException(f'the profile "{profile.scheduler_name}": {profile.bind_timeout_error}')
     if percentage is None:
         return policy
     return replace(policy, profiles=tuple(replace(each, percentage=percentage) for each in policy.profiles))

@@ -19,7 +19,7 @@ far as the rules can refuse the pod at all; no rule has code of its own here.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ksp.compile.node_parts import ANYTHING, SUMS, parts_read
 from ksp.core.filter import Check
@@ -30,7 +30,8 @@ from ksp.core.state import INDEXED_FIELDS
 from ksp.model.info import NodeInfo, PodInfo
 
 HOPELESS: Final = "no victims help"
-MOST: Final = 100_000  # distinct shapes that are remembered
+MOST: Final = 100_000  # distinct shapes that are remembered, by their numbers
+MOST_NOMINATED: Final = 10_000  # pods of which it is remembered what they count for
 
 Signature = Hashable
 Nominated = Mapping[str, Mapping[str, PodInfo]]  # by node, and uid
@@ -38,14 +39,23 @@ _NOWHERE: Final[Nominated] = {}
 _NOBODY: Final[Mapping[str, PodInfo]] = {}
 
 
-# By node: its number, and who was nominated to it; its signature, and its shape.
-Signatures = MutableMapping[str, tuple[int, Mapping[str, PodInfo], Signature, Shape]]
+# By node: its number, and who was nominated to it; its signature. No pods of nodes: these would outlive the pods.
+Signatures = MutableMapping[str, tuple[int, Mapping[str, PodInfo], Signature]]
 
 
 class Alone(NamedTuple):
     """The signature of a node that is a group of its own: rules may see its pods come and go in views."""
 
     node: str
+
+
+class Together(NamedTuple):
+    """The signature of nodes that count the same, by `number`, whose pods in question are `covered` alike, each by what
+    stands in its place, and to which pods are nominated that count the same. Without either it is the number alone."""
+
+    number: int
+    covered: tuple[Any, ...]
+    nominated: tuple[bytes, ...]
 
 
 class Alike:
@@ -65,7 +75,7 @@ class Alike:
         nominated: Nominated = _NOWHERE,
         covered: Callable[[PodInfo], Hashable] | None = None,
         signatures: Signatures | None = None,
-    ) -> dict[Signature, list[Shape]]:
+    ) -> dict[Signature, list[NodeInfo]]:
         """The nodes by what matters when victims for the pod are looked for; those where none can be found under
         HOPELESS. `nominated` are all nominated pods, of which those that count are to be put on their node for a while;
         where one comes or goes it has another map. `covered` says what protects a pod from being a victim, such as its
@@ -74,19 +84,19 @@ class Alike:
         reads.follow()
         signatures = {} if signatures is None else signatures
         uid = reads.fits.pod.uid
-        found: dict[Signature, list[Shape]] = {}
+        found: dict[Signature, list[NodeInfo]] = {}
         for node in nodes:
             there = nominated.get(node.name, _NOBODY)
             known = signatures.get(node.name)
             if known is None or known[0] != node.generation or known[1] is not there or uid in there:
-                shape = self._shape(node, reads)
-                known = node.generation, there, self._signature(shape, reads, there, covered), shape
+                known = node.generation, there, self._signature(self.shape(node, reads), reads, there, covered)
                 if uid not in there:
                     signatures[node.name] = known
-            found.setdefault(known[2], []).append(known[3])
+            found.setdefault(known[2], []).append(node)
         return found
 
-    def _shape(self, node: NodeInfo, reads: Reads) -> Shape:
+    def shape(self, node: NodeInfo, reads: Reads) -> Shape:
+        """What counts of the node. Not to be asked for while it lacks pods, or has others, for a trial."""
         shapes = self._shapes.setdefault(reads.parts, {})
         shape = shapes.get(node.name)
         if shape is None or shape.generation != node.generation:
@@ -110,14 +120,14 @@ class Alike:
         number = self._number(shape, len(victims))
         if covered is None and not others:
             return number
-        budgets = None if covered is None else tuple(covered(pod) for pod in victims)
-        return number, budgets, tuple(self._counted(pod, reads.parts) for pod in others)
+        protected = () if covered is None else tuple(covered(pod) for pod in victims)
+        return Together(number, protected, tuple(self._counted(pod, reads.parts) for pod in others))
 
     def _counted(self, pod: PodInfo, parts: Parts) -> bytes:
         """What a nominated pod counts for."""
         known = self._nominated.get((pod.uid, parts))
         if known is None or known[0] is not pod:
-            if len(self._nominated) >= MOST:
+            if len(self._nominated) >= MOST_NOMINATED:
                 self._nominated.clear()
             known = self._nominated[pod.uid, parts] = pod, counted_for(pod, parts)
         return known[1]

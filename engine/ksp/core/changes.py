@@ -98,11 +98,13 @@ class BindVolumes:
 @dataclass(frozen=True, slots=True)
 class Evict:
     """Delete the victims, in order, if they are still the pods that they were, so that the preemptor finds room on the
-    node; then tell `evictions_ended` of the preemptor."""
+    node; then tell `evictions_ended` of the preemptor. The first `violations` of them have a disruption budget that
+    does not allow it."""
 
     preemptor: PodInfo
     node: str
     victims: tuple[PodInfo, ...]
+    violations: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """Do nodes that would take a pod as they are take it with the pods that are nominated to them, too?
 
 The answer is asked for again and again while many pods wait for their victims to go: each pod that leaves a node makes
-the node feasible for all of them, but for the claim of the one. For pods of one class and priority the answer is the
-same on every node but the one that a pod claims itself, so it is remembered for them while nothing changes.
+the node feasible for all of them, but for the claim of the one. For pods that rules cannot tell apart
+(`ksp.core.pod_kinds`) the answer is the same on every node but the one that a pod claims itself, so it is remembered
+for them while nothing changes. Their class is not enough: it has of a pod's labels what placed pods look at, and
+nominated ones may look at others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from ksp.compile.runtime import Denial
@@ -16,6 +18,7 @@ from ksp.core.equivalence.present import Present
 from ksp.core.equivalence.verdicts import reasons_in
 from ksp.core.filter import Nominated, Refused
 from ksp.core.nominations import Nominations
+from ksp.core.pod_kinds import PodKinds
 from ksp.core.with_nominated import WithNominated
 from ksp.model.info import NodeInfo, PodInfo
 
@@ -24,9 +27,9 @@ Rules = frozenset[str]
 
 @dataclass(slots=True)
 class _About:
-    """What is known of the nodes that are feasible for a class, nominated pods aside. `unasked` are those of which
-    nothing is known with these, `open` those that are feasible with them, too. `rules` are those that deny the other
-    nodes, with or without them; `fails` if one of them fails."""
+    """What is known of the nodes that are feasible for a kind of pods, nominated pods aside. `unasked` are those of
+    which nothing is known with these, `open` those that are feasible with them, too. `rules` are those that deny the
+    other nodes, with or without them; `fails` if one of them fails."""
 
     nodes: dict[str, NodeInfo]
     unasked: set[str]
@@ -48,21 +51,24 @@ class _About:
 class ClaimedNodes:
     """Answers for pods of which some node would take one, were it not for nominated pods."""
 
-    def __init__(self, present: Present, nominated: Nominated, with_nominated: WithNominated) -> None:
+    def __init__(self, present: Present, nominated: Nominated, with_nominated: WithNominated, kinds: PodKinds) -> None:
         self._present = present
+        self._kinds = kinds
         self._nominated = nominated
         self._with_nominated = with_nominated
-        self._known: dict[tuple[PodClass, int], _About] = {}
+        self._known: dict[Hashable, _About] = {}
         self._stamp = (-1, -1)
 
     def denied_by(self, pod: PodInfo, pods: PodClass, nominations: Nominations | None) -> Rules | None:
         """The rules that keep the pod, whose class that is, from all nodes; none if one takes it, None if a rule fails.
-        Without `nominations`, which hold the nominated pods, nothing is remembered."""
+        There may be one more, that keeps others of the kind from the node which this one claims. Without
+        `nominations`, which hold the nominated pods, nothing is remembered."""
         if pods.verdicts.feasible > len(self._nominated()):
             return frozenset()
-        about = self._about(pods, pod.priority, nominations)
+        about = self._about(pod, pods, nominations)
         own = self._claim(pod, about, nominations)
-        if own is not None and self._said(pod, [own])[0][1] is None:
+        refused = None if own is None else self._said(pod, [own])[0][1]
+        if own is not None and refused is None:
             return frozenset()
         claim = "" if own is None else own.name
         asked = [about.nodes[name] for name in about.unasked if name != claim]
@@ -72,7 +78,9 @@ class ClaimedNodes:
             self._stamp = self._now(nominations)  # pods that came to see, and went, changed nothing
         if not about.open <= {claim}:
             return frozenset()
-        return None if about.fails else frozenset(about.rules)
+        if about.fails or (refused is not None and not isinstance(refused.answer, Denial)):
+            return None
+        return frozenset(about.rules if refused is None else {*about.rules, refused.rule})
 
     def _claim(self, pod: PodInfo, about: _About, nominations: Nominations | None) -> NodeInfo | None:
         """Of these nodes the one that the pod is nominated to itself."""
@@ -85,15 +93,16 @@ class ClaimedNodes:
         found = self._with_nominated.verdicts(pod, nodes)
         return [(node.name, found.get(node.name)) for node in nodes]
 
-    def _about(self, pods: PodClass, priority: int, nominations: Nominations | None) -> _About:
+    def _about(self, pod: PodInfo, pods: PodClass, nominations: Nominations | None) -> _About:
         if nominations is None or self._stamp != self._now(nominations):
             self._known.clear()
-        about = self._known.get((pods, priority))
+        kind = self._kinds.of(pod)
+        about = self._known.get(kind)
         if about is None:
             feasible = [self._present.columns.nodes[slot] for slot in pods.verdicts.slots()]
             nodes = {node.name: node for node in feasible}
             about = _About(nodes, set(nodes), set(reasons_in(pods.verdicts.counts())[1]))
-            self._known[pods, priority] = about
+            self._known[kind] = about
         return about
 
     def _now(self, nominations: Nominations) -> tuple[int, int]:

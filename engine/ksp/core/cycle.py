@@ -14,9 +14,10 @@ from ksp.core.equivalence.classes import Classes, PodClass
 from ksp.core.equivalence.present import Present
 from ksp.core.equivalence.scores import Feasible, scored, sums
 from ksp.core.equivalence.verdicts import FEASIBLE, Judged, Verdicts, counted, fails, reasons_in
-from ksp.core.filter import Filter, Filtered, Nominated, Refused
+from ksp.core.filter import Filtered, Nominated, Refused
 from ksp.core.fit_error import fit_error
 from ksp.core.nominations import Nominations
+from ksp.core.pod_kinds import PodKinds
 from ksp.core.score import Scored
 from ksp.core.state import ClusterState
 from ksp.core.with_nominated import WithNominated
@@ -81,8 +82,8 @@ class Cycle:
         self.present = present
         self.state = present.state
         self.nominated = nominated
-        self.with_nominated = WithNominated(Filter(profile, present.state, present.tables, nominated))
-        self._claimed = ClaimedNodes(present, nominated, self.with_nominated)
+        self.with_nominated = WithNominated(profile, present, nominated)
+        self._claimed = ClaimedNodes(present, nominated, self.with_nominated, PodKinds([profile]))
         self.classes = Classes(profile, present, most=equivalence_classes, columns=columns)
         self.dice = dice
         self.unread_by = unread_by

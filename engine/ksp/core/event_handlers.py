@@ -70,8 +70,8 @@ class EventHandlers:
 
     def wrote(self, chosen: VolumeOrClaim, stored: VolumeOrClaim, now: float) -> None:
         """We have written a volume or a claim. That is a change like those that watches show, if none has shown a later
-        version yet than that which was chosen: as nothing comes between the two, none can show an older one after it.
-        So an attempt that fails half-way is known to the next one."""
+        version yet than that which was chosen: as the write took effect on that one, whatever a watch still shows of
+        the time between has what was written. So an attempt that fails half-way is known to the next one."""
         kind = VOLUMES if isinstance(stored, PersistentVolume) else CLAIMS
         namespace, name = stored.metadata.namespace, stored.metadata.name
         if self.volumes.version_of(kind, namespace, name) == chosen.metadata.resource_version:
@@ -188,11 +188,16 @@ class EventHandlers:
             return
         queued = self.queue.get(info.uid)
         if queued is not None:
-            self.queue.update(info, changed=differs(queued.info, info))
-            if info.uid in self.cache:
-                self.queue.clear_nomination(info.uid)  # it has its place; a status of before claims no other
+            self._update_queued(queued.info, info, now)
         elif info.uid not in self.cache:
             self.queue.add(info, now)
+
+    def _update_queued(self, old: PodInfo, new: PodInfo, now: float) -> None:
+        self.queue.update(new, changed=differs(old, new))
+        if new.uid in self.cache:
+            self.queue.clear_nomination(new.uid)  # it has its place; a status of before claims no other
+        elif self.queue.nominations.node_of(new.uid) is not None:
+            self.outcomes.move(pod_events(old, new), now)  # others leave room for it as for one that is there
 
     def _has_lost_its_node(self, uid: str, now: float) -> None:
         """The pod was shown on a node, and is not now: the server was restored from a backup."""

@@ -17,7 +17,9 @@ class Evictions:
         self._preemptors: dict[str, set[str]] = {}
 
     def begin(self, preemptor: str, victims: Iterable[str]) -> None:
-        """These pods are to be deleted for the preemptor's sake."""
+        """These pods are to be deleted for the preemptor's sake, and no others any more: of those on another node, who
+        was not deleted yet will not be."""
+        self.give_up(preemptor)
         for victim in victims:
             self._victims.setdefault(preemptor, set()).add(victim)
             self._preemptors.setdefault(victim, set()).add(preemptor)

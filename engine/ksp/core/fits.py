@@ -24,7 +24,8 @@ from ksp.policy.profile import ActivePredicate, Profile
 
 class Fits:
     """A pod's predicates, in a state in which nothing changes but pods that come to nodes and leave them: good for one
-    attempt. `rules` are those of the profile, in order; `checks` are what those say of a node that can refuse one."""
+    attempt. `rules` are those of the profile, in order; `before` is what the first of them says that decides for all
+    nodes, in a `prefilter`; `checks` are what those say of a node that can refuse one."""
 
     def __init__(self, profile: Profile, tables: Tables, pod: PodInfo) -> None:
         self.tables = tables
@@ -34,13 +35,13 @@ class Fits:
         self._generation = tables.state.generation
         self._following: list[BoundRule] = []
         self.checks: list[Check] = []
-        self._before: Refused | None = None
+        self.before: Refused | None = None
         self._arrange()
 
     def __call__(self, node: NodeInfo) -> Refused | None:
         """The first rule that refuses the node as it is now, be it in a `prefilter`."""
         self.follow()
-        return self._before or judge(self.checks, node)
+        return self.before or judge(self.checks, node)
 
     def judged(self, node: NodeInfo) -> Refused | None:
         """As if no `prefilter` said anything."""
@@ -71,7 +72,7 @@ class Fits:
         self._following = [rule for rule in self.rules if rule.tables]
         self.checks = [(rule.active, rule.check) for rule in self.rules if rule.check is not None]
         refusing = next((rule for rule in self.rules if rule.outcome is not None), None)
-        self._before = None if refusing is None else refusing.refusal()
+        self.before = None if refusing is None else refusing.refusal()
 
 
 class BoundRule:

@@ -8,7 +8,9 @@ has moved on. So of a new status there are three kinds:
 - it says what was asked, perhaps a while ago: an echo, and the claim stays what it is here;
 - else somebody else has written it: the claim follows.
 
-Not all that was asked is shown: some writes fail, some are overtaken by the next. Since what is shown comes in order, an
+(kube-scheduler follows each new status, and so goes back to an older claim until the next one is shown.)
+
+Not all that was asked is shown: some writes fail, some are overtaken by the next. What is shown comes in order, so an
 echo ends the waiting for all that was asked before it.
 """
 

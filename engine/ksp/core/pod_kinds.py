@@ -2,8 +2,8 @@
 
 A rule is a function of what its footprint names. So two pods of one profile that are equal in all that its predicates
 read of a pod get the same verdicts at any time, on any node. What the machinery reads beside that is their namespace
-and claims (which must be there), their priority (nominated pods of the same or a higher one count, lower ones may be
-evicted) and whether they may preempt.
+and claims (which must be there, and belong to the very pod if they are made for it), their priority (nominated pods of
+the same or a higher one count, lower ones may be evicted) and whether they may preempt.
 
 Pods of one template are of one kind unless rules read what differs: their names, or labels that are their own, as pods
 of a StatefulSet or of an indexed Job have. Of volumes the names differ, since each pod gets one with a token of its
@@ -46,7 +46,14 @@ class PodKinds:
     def of(self, pod: PodInfo) -> Hashable:
         """Equal for pods that are alike."""
         values = self._values.get(pod.scheduler_name)
-        return pod.uid if values is None else (pod.scheduler_name, _ENCODED(values(pod)))
+        if values is None or _has_claims_of_its_own(pod):
+            return pod.uid
+        return pod.scheduler_name, _ENCODED(values(pod))
+
+
+def _has_claims_of_its_own(pod: PodInfo) -> bool:
+    """For a generic ephemeral volume a claim is made, which another pod could name, too, and only this one may use."""
+    return bool(pod.claim_names) and any(volume.ephemeral is not None for volume in pod.spec.volumes)
 
 
 def _values(profile: Profile) -> Values | None:

@@ -5,12 +5,13 @@ A pod that no node takes sleeps by the names of rules: it is asked about again a
 
 A pod that could have others evicted needs more. What has to be known of a node is whether it would take the pod
 without its pods of lower priority; and there it may be another rule that denies, one that was never asked since the
-node is full: its taint, for instance. So such a pod sleeps by all rules that deny it any node. Rules that only would
-deny once pods are gone (an affinity to a victim) are missed if they admit all nodes as they are; then the end of
-patience is the net.
+node is full: its taint, for instance. Or one that admits the node as it is, and would not once pods are gone: an
+affinity to a victim. So such a pod sleeps by all rules that ask anything of a node for it. What is missed is a rule
+that asks nothing of the node and denies all of them once pods are gone; then the end of patience is the net.
 
-What needs no question: a pod of lower priority comes. Without such pods the node is as before, and did not take the
-pod. What a disruption budget allows changes who is evicted, never whether anybody can be.
+What needs no question: that a pod of lower priority comes to the node. Without such pods the node is as before, and
+did not take the pod. (What the newcomer is to other nodes, as a neighbour, is an event for the rules that read it.)
+What a disruption budget allows changes who is evicted, never whether anybody can be.
 
 While pods that it had evicted are on their way out, a nominated pod may evict no more, unless its node is refused for
 good. So it sleeps by its claim, too: by the departure of pods, and by whatever becomes of nodes.
@@ -18,8 +19,8 @@ good. So it sleeps by its claim, too: by the departure of pods, and by whatever 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, Protocol
 
 from ksp.core.cycle import EMPTINESS, ITSELF
 from ksp.core.evictions import Evictions
@@ -31,6 +32,10 @@ from ksp.core.wake import CLAIM
 from ksp.model.info import PodInfo
 
 Rules = frozenset[str]
+
+SEARCH: Final = 7
+"""A question for which victims are looked for costs as much as so many others more: at most two of them between two
+attempts, so that the pods that have their turn are not kept waiting."""
 
 
 class Cycle(Protocol):
@@ -50,7 +55,8 @@ class Preemption(Protocol):
 
 
 class Prospects:
-    """The prospects of pods. `cycles` and `preemptions` are by the names of schedulers."""
+    """The prospects of pods. `cycles` and `preemptions` are by the names of schedulers. `spend` is told of questions
+    that cost more than others, in units of these."""
 
     def __init__(
         self,
@@ -59,12 +65,14 @@ class Prospects:
         preemptions: Mapping[str, Preemption],
         nominations: Nominations,
         evictions: Evictions,
+        spend: Callable[[int], None],
     ) -> None:
         self._state = state
         self._cycles = cycles
         self._preemptions = preemptions
         self._nominations = nominations
         self._evictions = evictions
+        self._spend = spend
 
     def denied_by(self, pod: PodInfo) -> Rules | None:
         """None of them if an attempt may place the pod now, or have others evicted for it; else what it sleeps by. None
@@ -72,9 +80,13 @@ class Prospects:
         rules = self._cycles[pod.scheduler_name].denied_by(pod, self._nominations)
         if not rules or not self._may_preempt(pod):
             return rules
-        if not self._waits(pod) and self._preemptions[pod.scheduler_name].would_help(pod, self._evictions.victims):
+        if not self._waits(pod) and self._preemption_helps(pod):
             return frozenset()
         return self._with_those_behind(pod, rules)
+
+    def _preemption_helps(self, pod: PodInfo) -> bool:
+        self._spend(SEARCH)
+        return self._preemptions[pod.scheduler_name].would_help(pod, self._evictions.victims)
 
     def sleeps_by(self, pod: PodInfo, denied_by: Rules) -> Rules:
         """After an attempt in which these rules denied all nodes: what has to be helped before the next."""

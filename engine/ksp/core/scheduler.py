@@ -104,7 +104,10 @@ class Scheduler:
         }
         self.outcomes = Outcomes(self.cache, self.queue, self.bindings, self.evictions, self.wake)
         self.handlers = EventHandlers(self.state, self.outcomes, self.unread, self.cycles)
-        self.prospects = Prospects(self.state, self.cycles, self.preemptions, self.queue.nominations, self.evictions)
+        self.prospects = Prospects(
+            self.state, self.cycles, self.preemptions, self.queue.nominations, self.evictions,
+            self.queue.sleepers.spend,
+        )  # fmt: skip
         if equivalence_classes:
             self.queue.sleepers.denied_by = self.prospects.denied_by
             self.queue.sleepers.kind_of = PodKinds(profiles).of
@@ -148,7 +151,11 @@ class Scheduler:
             self.queue.retry(queued, now)
             effects = (Report(queued.info, SCHEDULER_ERROR, decision.message),)
         else:
-            preempted, effects = self._unfit(queued, decision, now)
+            try:
+                preempted, effects = self._unfit(queued, decision, now)
+            except Exception:  # then nobody is told to evict, and the pod must not wait for it
+                self.evictions.give_up(queued.uid)
+                raise
         return Step(queued.info, queued.attempts, decision, (*effects, *self.unread.said()), preempted)
 
     def _volumes(self, pod: PodInfo, decision: Decision) -> PodVolumes | None:
@@ -176,27 +183,29 @@ class Scheduler:
         """No node fits the pod. Others go for its sake, if that helps; else it claims no node any more, unless it waits
         for pods that are on their way out."""
         pod, outcome = queued.info, self._preempt(queued.info, decision)
+        if isinstance(outcome, NotEligible):
+            self._sleep(queued, decision, now)
+            return None, (Report(pod, UNSCHEDULABLE, decision.message),)
+        claim = self.queue.nominations.node_of(pod.uid)
         if outcome is None:
-            claim = self.queue.nominations.node_of(pod.uid)
             self._sleep(queued, decision, now)
             self.queue.withdraw_nomination(pod)
             self.outcomes.release(pod.uid, claim, now)
             return None, (Report(pod, UNSCHEDULABLE, decision.message, nominated_node=""),)
-        if isinstance(outcome, NotEligible):
-            self._sleep(queued, decision, now)
-            return None, (Report(pod, UNSCHEDULABLE, decision.message),)
-        self.evictions.begin(pod.uid, (victim.uid for victim in outcome.victims))
         for other in outcome.cleared:
             self.queue.withdraw_nomination(other)
             self.queue.activate(other.uid, now)  # it has to find another node
+        self.evictions.begin(pod.uid, (victim.uid for victim in outcome.victims))
         self.queue.nominate(pod, outcome.node)
         self._sleep(queued, decision, now)
+        for uid, node in ((pod.uid, claim), *((other.uid, outcome.node) for other in outcome.cleared)):
+            self.outcomes.release(uid, node, now)
         report = Report(pod, UNSCHEDULABLE, decision.message, nominated_node=outcome.node)
         effects: tuple[Effect, ...] = (report, *map(ClearNomination, outcome.cleared))
         if not outcome.victims:  # nothing will happen that could wake the pod
             self.queue.activate(pod.uid, now)
             return outcome, effects
-        return outcome, (*effects, Evict(pod, outcome.node, outcome.victims))
+        return outcome, (*effects, Evict(pod, outcome.node, outcome.victims, outcome.violations))
 
     def _sleep(self, queued: QueuedPod, decision: Decision, now: float) -> None:
         self.queue.fail(queued, now, self.prospects.sleeps_by(queued.info, decision.denied_by))

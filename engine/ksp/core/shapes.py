@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
@@ -52,8 +52,8 @@ class Shape:
         self.priorities = [-pod.priority for pod in self.pods]
         self.own = _ENCODER.encode([_getter(part)(node) for part in sorted(self.parts)])
         sums = parts_read(self.parts) & SUMS
-        with_ports = [uid for uid, pod in node.pods.items() if pod.host_ports] if HOST_PORTS in sums else []
-        self.counted = [_ENCODER.encode(_counted(pod, sums, with_ports)) for pod in self.pods]
+        first_ports = _first_ports(node) if HOST_PORTS in sums else {}
+        self.counted = [_ENCODER.encode(_counted(pod, sums, first_ports.get(pod.uid))) for pod in self.pods]
         self.numbers = {}
 
     def below(self, priority: int) -> list[PodInfo]:
@@ -68,16 +68,27 @@ class Shape:
 def counted_for(pod: PodInfo, parts: Parts) -> bytes:
     """What a pod counts for in those of the sums that are among the parts, as the last one on its node."""
     sums = parts_read(parts) & SUMS
-    return _ENCODER.encode(_counted(pod, sums, [pod.uid] if HOST_PORTS in sums and pod.host_ports else []))
+    return _ENCODER.encode(_counted(pod, sums, 0 if HOST_PORTS in sums and pod.host_ports else None))
 
 
-def _counted(pod: PodInfo, sums: Parts, with_ports: Sequence[str]) -> list[object]:
-    """What the pod counts for in the sums; of ports, where they stand among the others."""
+def _first_ports(node: NodeInfo) -> dict[str, int]:
+    """Where the ports of pods that have some begin among the node's."""
+    found: dict[str, int] = {}
+    place = 0
+    for uid, pod in node.pods.items():
+        if pod.host_ports:
+            found[uid] = place
+            place += len(pod.host_ports)
+    return found
+
+
+def _counted(pod: PodInfo, sums: Parts, first_port: int | None) -> list[object]:
+    """What the pod counts for in the sums; of ports, where they stand among the others, too."""
     return [
         pod.priority,
         pod.requests if REQUESTED in sums else None,
         pod.nonzero_requests if NONZERO_REQUESTED in sums else None,
-        (with_ports.index(pod.uid), pod.host_ports) if pod.uid in with_ports else None,
+        None if first_port is None else (first_port, pod.host_ports),
     ]
 
 

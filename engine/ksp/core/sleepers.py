@@ -55,7 +55,7 @@ UNKNOWN: Final = "unknown"
 ANSWERS: Final = (FITS, WAITS, UNKNOWN)
 
 ASKS: Final = 16
-"""Questions between two attempts. A question costs about as much as an attempt."""
+"""Questions between two attempts. A question costs about as much as a decision."""
 LOOKED_AT: Final = 64
 
 
@@ -236,6 +236,10 @@ class Sleepers(Generic[T]):
                 denied.cause = cause
                 for group in list(denied.settled.values()):
                     self._owe(group)
+
+    def spend(self, asks: int) -> None:
+        """The question that is being asked costs as much as so many more."""
+        self._left -= asks
 
     @property
     def owing(self) -> bool:

@@ -235,8 +235,8 @@ class VolumeBinder:
             self._claims.assume(_key(claim), Selected(node), pod.uid)
 
     def revert(self, uid: str) -> Events:
-        """The pod is not in flight any more: what is assumed for it alone, and was not shown, is undone. The events that
-        this is; none if its `progress` was BOUND, as then all of it was shown."""
+        """The pod is not in flight any more: what is assumed for it alone, and was not shown, is undone. The events
+        that this is; none if its `progress` was BOUND, as then all of it was shown."""
         self._pods.pop(uid, None)
         return self._volumes.release(uid) | self._claims.release(uid)
 

@@ -1,32 +1,34 @@
 """What is said of nodes together with the pods that are nominated to them.
 
 A pod has to leave room for those of the same or a higher priority that are nominated to a node. Where rules would see
-these in views, the state is changed and the rules are asked anew (`ksp.core.filter`). Elsewhere they are asked about a
-copy of the node, and the answer is remembered while neither the node nor they nor what the rules make of the pod is
-another: hundreds of pods may wait for their victims to go, and be asked about whenever one of these goes.
+these in views, they are put into the state for a while (`ksp.core.what_if`). Elsewhere rules are asked about a copy of
+the node, and the answer is remembered while neither the node nor they nor what the rules make of the pod is another:
+hundreds of pods may wait for their victims to go, and be asked about whenever one of these goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Final
 
 from cachetools import LRUCache
 
 from ksp.core.alike import Reads
 from ksp.core.bare_node import BareNode
-from ksp.core.filter import Filter, Refused, judge
+from ksp.core.equivalence.present import Present
+from ksp.core.filter import Nominated, Refused, judge
 from ksp.core.fits import Fits
 from ksp.core.nominations import counting
+from ksp.core.what_if import WhatIf
 from ksp.model.info import NodeInfo, PodInfo
+from ksp.policy.profile import Profile
 
 KINDS: Final = 64  # of pods for which answers are remembered
 PODS: Final = 10_000  # whose kind is remembered
 
 Pods = tuple[PodInfo, ...]
-Nominated = Mapping[str, PodInfo]  # to one node, by uid
-# By node: its number, and who was nominated to it; the answer, or nobody's if none of them counts.
-Answers = dict[str, tuple[int, Nominated, "Refused | _Nobody | None"]]
+# By node: its number, and who was nominated to it, by uid; the answer, or nobody's if none of them counts.
+Answers = dict[str, tuple[int, Mapping[str, PodInfo], "Refused | _Nobody | None"]]
 
 
 class _Nobody:
@@ -37,20 +39,22 @@ NOBODY: Final = _Nobody()
 
 
 class WithNominated:
-    """The verdicts of a profile's filter on nodes with nominated pods. These come as maps that are never changed: if
-    other pods are nominated to a node there is another map."""
+    """What the rules of a profile say of nodes with nominated pods. These come as maps that are never changed: if other
+    pods are nominated to a node there is another map."""
 
-    def __init__(self, filter_: Filter) -> None:
-        self._filter = filter_
-        self._state = filter_.state
+    def __init__(self, profile: Profile, present: Present, nominated: Nominated) -> None:
+        self._profile = profile
+        self._state = present.state
+        self._tables = present.tables
+        self._nominated = nominated
         self._answers: LRUCache[Hashable, Answers] = LRUCache(KINDS)
         self._kinds: LRUCache[str, tuple[PodInfo, tuple[int, ...], Hashable]] = LRUCache(PODS)
-        predicates = filter_.profile.predicates
-        self._objects = sorted({kind for active in predicates for kind in active.footprint.objects})
+        self._objects = sorted({kind for active in profile.predicates for kind in active.footprint.objects})
 
     def verdicts(self, pod: PodInfo, nodes: Collection[NodeInfo] | None = None) -> dict[str, Refused | None]:
-        """As `Filter.with_nominated`."""
-        nominated = self._filter.nominated()
+        """Those on the nodes, by default all, to which pods are nominated that count against the pod: with these pods
+        there. The state is as before afterwards."""
+        nominated = self._nominated()
         if not nominated:
             return {}
         known = self._state.nodes
@@ -81,11 +85,11 @@ class WithNominated:
         """Of pods for which no view is asked it is the same while the objects are that rules find by the pod, and the
         terms of others that match it."""
         state = self._state
-        standing = (self._filter.tables.terms_generation, *map(state.generation_of, self._objects))
+        standing = (self._tables.terms_generation, *map(state.generation_of, self._objects))
         known = self._kinds.get(pod.uid)
         if known is not None and known[0] is pod and known[1] == standing:
             return known[2]
-        fits = Fits(self._filter.profile, self._filter.tables, pod)
+        fits = Fits(self._profile, self._tables, pod)
         kind = pod.priority, fits.kind()
         if not any(rule.tables for rule in fits.rules):
             self._kinds[pod.uid] = pod, standing, kind
@@ -93,23 +97,34 @@ class WithNominated:
 
     def _asked(self, pod: PodInfo, nodes: Collection[NodeInfo], answers: Answers) -> dict[str, Refused | None]:
         """The answers that are not remembered; those in which views play no part are from now on."""
-        nominated = self._filter.nominated()
+        nominated = self._nominated()
         reads: Reads | None = None
         found: dict[str, Refused | None] = {}
-        seen: list[NodeInfo] = []
+        seen: list[tuple[NodeInfo, Pods]] = []
         for node in nodes:
             there = nominated[node.name]
             others = counting(there, pod)
             answer: Refused | _Nobody | None = NOBODY
             if others:
-                reads = reads or Reads(Fits(self._filter.profile, self._filter.tables, pod))
+                reads = reads or Reads(Fits(self._profile, self._tables, pod))
                 if reads.would_see_any(others, node):
-                    seen.append(node)
+                    seen.append((node, others))
                     continue
                 answer = found[node.name] = _judged(reads, node, others)
             if pod.uid not in there:
                 answers[node.name] = node.generation, there, answer
-        return found | self._filter.with_nominated(pod, seen) if seen else found
+        return found | self._in_the_state(reads.fits, seen) if reads is not None and seen else found
+
+    def _in_the_state(self, fits: Fits, seen: Iterable[tuple[NodeInfo, Pods]]) -> dict[str, Refused | None]:
+        """What the rules say of nodes whose nominated pods they see in views."""
+        found: dict[str, Refused | None] = {}
+        with WhatIf(self._state, fits) as trial:
+            for node, others in seen:
+                with trial.nested():
+                    for pod in others:
+                        trial.add(pod, node.name)
+                    found[node.name] = fits.judged(node)
+        return found
 
 
 def _judged(reads: Reads, node: NodeInfo, others: Pods) -> Refused | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import merge
 
 from ksp.model.selector import node_selector_term_matches_labels
@@ -46,10 +46,11 @@ class RankedVolumes:
                 return volume
         return None
 
-    def _ranks(self, labels: Mapping[str, str]) -> Iterator[int]:
+    def _ranks(self, labels: Mapping[str, str]) -> Iterable[int]:
         """Of all volumes that may be reached, in order; some twice."""
-        own = [self._by_label.get((key, labels[key]), ()) for key in self._keys if key in labels]
-        return merge(self._anywhere, *own)
+        own = (self._by_label.get((key, labels[key]), ()) for key in self._keys if key in labels)
+        ranks = [each for each in (self._anywhere, *own) if each]
+        return ranks[0] if len(ranks) == 1 else merge(*ranks)
 
 
 def _labels_of(volume: PersistentVolume) -> set[Label] | None:

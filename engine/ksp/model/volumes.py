@@ -12,10 +12,11 @@ first by name.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from itertools import chain
 from operator import is_not
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -51,23 +52,31 @@ class _Wish:
 
 
 Claims = Sequence[PersistentVolumeClaim]
+Claim = tuple[str, str]
+"""Namespace and name."""
 
 
 class VolumeMap(dict[str, PersistentVolume]):
-    """Volumes by name, as the cluster's state keeps them. It remembers what the claims that were asked about last may
-    take, since they are asked about for one node after the other. Items are set and deleted one by one; other ways to
-    change a dict are closed."""
+    """Volumes by name, as the cluster's state keeps them. Most of those of a large cluster have their claim; the ones
+    that a claim may want are found without a look at the others. What the claims that were asked about last may take is
+    remembered, since they are asked about for one node after the other. Items are set and deleted one by one; other
+    ways to change a dict are closed."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._wanted_by: dict[str | Claim, dict[str, PersistentVolume]] = {}
         self._claims: Claims = ()
         self._wishes: Sequence[_Wish] | None = None
 
     def __setitem__(self, name: str, volume: PersistentVolume) -> None:
+        if name in self:
+            self._take_out(name)
+        self._wanted_by.setdefault(_wanted_by(volume), {})[name] = volume
         self._wishes = None
         super().__setitem__(name, volume)
 
     def __delitem__(self, name: str) -> None:
+        self._take_out(name)
         self._wishes = None
         super().__delitem__(name)
 
@@ -76,11 +85,28 @@ class VolumeMap(dict[str, PersistentVolume]):
 
     clear = pop = popitem = setdefault = update = __ior__ = _closed
 
+    def _take_out(self, name: str) -> None:
+        whose = _wanted_by(self[name])
+        del self._wanted_by[whose][name]
+        if not self._wanted_by[whose]:
+            del self._wanted_by[whose]
+
     def wishes(self, claims: Claims) -> Sequence[_Wish]:
         """What the claims may take."""
         if self._wishes is None or len(claims) != len(self._claims) or any(map(is_not, claims, self._claims)):
-            self._claims, self._wishes = tuple(claims), _wishes(claims, self)
+            self._claims, self._wishes = tuple(claims), _wishes(claims, self._candidates)
         return self._wishes
+
+    def _candidates(self, claim: PersistentVolumeClaim) -> Iterable[PersistentVolume]:
+        """Volumes of the claim's class that nobody has, and volumes that name it."""
+        whose = (class_name(claim), (claim.metadata.namespace, claim.metadata.name))
+        return chain.from_iterable(self._wanted_by.get(each, {}).values() for each in whose)
+
+
+def _wanted_by(volume: PersistentVolume) -> str | Claim:
+    """The claim that the volume names; else the class whose claims may have it."""
+    ref = volume.spec.claim_ref
+    return _class_of_volume(volume) if ref is None else (ref.namespace, ref.name)
 
 
 def match_volumes(objects: Mapping[str, Any], claims: Claims, node: NodeInfo) -> tuple[PersistentVolumeClaim, ...]:
@@ -102,7 +128,7 @@ class Matching(NamedTuple):
 
 def matching(volumes: Mapping[str, PersistentVolume], claims: Claims, labels: dict[str, str]) -> Matching:
     """As `match_volumes`, for a node with these labels, and with what was found. `volumes` are by name."""
-    wishes = volumes.wishes(claims) if isinstance(volumes, VolumeMap) else _wishes(claims, volumes)
+    wishes = volumes.wishes(claims) if isinstance(volumes, VolumeMap) else _wishes(claims, lambda _: volumes.values())
     chosen: dict[str, tuple[PersistentVolume, PersistentVolumeClaim]] = {}
     matched: set[int] = set()
     for wish in wishes:
@@ -153,21 +179,25 @@ def promised(volume: PersistentVolume, to: ObjectReference) -> PersistentVolume:
 # ---- what is the same for all nodes
 
 
-def _wishes(claims: Claims, volumes: Mapping[str, PersistentVolume]) -> Sequence[_Wish]:
-    """The claims that can find something, in the order in which they choose: the smallest first, then as given."""
+def _wishes(
+    claims: Claims, candidates: Callable[[PersistentVolumeClaim], Iterable[PersistentVolume]]
+) -> Sequence[_Wish]:
+    """The claims that can find something, in the order in which they choose: the smallest first, then as given.
+    `candidates` gives, of all volumes, at least those that a claim may take."""
     sized = [
         (size, place)
         for place, claim in enumerate(claims)
         if (size := _size(claim.spec.resources.requests.get("storage", 0))) is not None and not _malformed(claim.spec)
     ]
-    return [_wish(place, claims[place], size, volumes) for size, place in sorted(sized)]
+    wishes = [_wish(place, claims[place], size, candidates(claims[place])) for size, place in sorted(sized)]
+    return [wish for wish in wishes if wish.promised or wish.free.volumes]
 
 
-def _wish(place: int, claim: PersistentVolumeClaim, size: Decimal, volumes: Mapping[str, PersistentVolume]) -> _Wish:
+def _wish(place: int, claim: PersistentVolumeClaim, size: Decimal, volumes: Iterable[PersistentVolume]) -> _Wish:
     named: list[PersistentVolume] = []
     free: list[tuple[Decimal, str, PersistentVolume]] = []
     wanted, mode, who = class_name(claim), _mode(claim.spec), reference_to(claim)
-    for volume in volumes.values():
+    for volume in volumes:
         if _class_of_volume(volume) != wanted or volume.metadata.deletion_timestamp is not None:
             continue
         capacity = _size(volume.spec.capacity.get("storage", 0))

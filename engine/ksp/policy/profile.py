@@ -69,6 +69,16 @@ class Profile:
                 return max(0.0, float(given)) if isinstance(given, int | float) else DEFAULT_BIND_TIMEOUT
         return None
 
+    @property
+    def bind_timeout_error(self) -> str:
+        """Why `bind_timeout` is not what the argument says; "" if it is. kube-scheduler does not start then."""
+        for active in self.predicates:
+            if active.plugin == VOLUME_BINDING:
+                given = active.arguments.get(BIND_TIMEOUT, DEFAULT_BIND_TIMEOUT)
+                if not isinstance(given, int | float) or given < 0:
+                    return f"{active.name}.{BIND_TIMEOUT} must be a number of seconds, not negative, and is {given!r}"
+        return ""
+
 
 class ProfileBuilder:
     """Makes profiles; a rule that several use is compiled once."""

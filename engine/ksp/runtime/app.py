@@ -151,7 +151,8 @@ class App:
             self.scheduler, writer, PodEvents(recorder), self._observer,
             timers=self._timers, stopwatch=self._stopwatch, limit=self.options.binds,
         )  # fmt: skip
-        self.registry.register(CoreMetrics(self.scheduler, lambda: len(loop.binds)))
+        effects = loop.effects
+        self.registry.register(CoreMetrics(self.scheduler, lambda: len(effects.binds), lambda: len(effects.evictions)))
         self.registry.register(BuildInfo(self.options.policy.name, self.options.policy.sha256))
         for kind, handler in handlers(loop.deliver, kinds):
             informers.informer(kind).add_handler(handler)
@@ -191,7 +192,7 @@ class App:
 
     async def _stop(self, loop: SchedulingLoop, recorder: EventRecorder) -> None:
         self._stopping = True
-        under_way = {"open_bindings": len(loop.binds), "open_evictions": len(loop.evictions)}
+        under_way = {"open_bindings": len(loop.effects.binds), "open_evictions": len(loop.effects.evictions)}
         _log.info(entry("stopping", **under_way, at_most_seconds=self.options.stop_seconds))
         loop.stop()
         await loop.drain(self.options.stop_seconds)

@@ -1,8 +1,8 @@
 """Bindings in the background, of pods and of their volumes: each is a task of its own, while the next pod is decided.
 
-There are at most `limit` at a time. While there are that many the loop decides for nobody, so that no more pods are
-assumed than the API server can be told of soon. A pod that waits until the cluster has bound its volumes is none of
-them: the core waits for that.
+While there are `limit` of them the loop decides for nobody, so that no more pods are assumed than the API server can be
+told of soon. A pod that waits until the cluster has bound its volumes is none of them: the core waits for that. When
+that is done it is bound, be there `limit` others or not.
 
 While the API server cannot be reached, a binding waits and is tried again every second or so: nothing was processed, so
 nothing can happen twice, and the decision stays good as long as the pod waits and the node is there.

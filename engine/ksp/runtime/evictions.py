@@ -1,14 +1,18 @@
 """Evictions in the background: a task for each pod that preempts, in which its victims go one after another.
 
-The first victim that cannot be deleted ends it: without its place the others would go in vain. At most `AT_A_TIME` pods
-have their victims deleted at the same time, so that bindings, which share the limit of requests, are not held up. What
-nobody needs any more when its turn comes is not begun; what has begun is finished, also when the pod that preempts goes
-away meanwhile: half of it would help nobody.
+The first victim that cannot be deleted ends it: without its place the others would go in vain. So does the end of the
+claim for whose sake they go: who preempts may go away meanwhile, or find another node. A victim that has left the node
+by then, or is leaving it, is passed over: where many pods preempt at once, each counts those of the others among its
+own.
+
+At most `AT_A_TIME` pods have their victims deleted at the same time, so that bindings, which share the limit of
+requests, are not held up.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ksp.core.changes import Evict
@@ -33,6 +37,10 @@ class EvictionKeeper(Protocol):
         """Whether the pod still waits for the node."""
         ...
 
+    def is_in_the_way(self, evict: Evict, victim: PodInfo) -> bool:
+        """Whether the victim is still on the node, and not on its way out."""
+        ...
+
     def evicted(self, evict: Evict, victim: PodInfo) -> None:
         """This victim is being deleted, because it was asked for."""
         ...
@@ -42,8 +50,16 @@ class EvictionKeeper(Protocol):
         ...
 
     def evictions_ended(self, evict: Evict, *, done: bool) -> None:
-        """All victims are gone, or on their way out; or, if not `done`, it was not needed any more, and none is."""
+        """All victims are gone, or on their way out; or, if not `done`, not all are, as none is needed any more."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Stays:
+    """A victim that could not be deleted; an exception is a fault."""
+
+    victim: PodInfo
+    why: str | Exception
 
 
 class Evictions:
@@ -76,12 +92,9 @@ class Evictions:
         return [about[task] for task in await drained(about, seconds, self._timers)]
 
     async def _carry_out(self, evict: Evict) -> None:
-        failure: tuple[PodInfo, str | Exception] | None = None
         try:
             async with self._turns:
-                needed = self._keeper.needs(evict)
-                if needed:
-                    failure = await self._evict(evict)
+                ended = await self._evict(evict)
         finally:
             task = asyncio.current_task()
             assert task is not None
@@ -91,23 +104,24 @@ class Evictions:
                 del self._latest[evict.preemptor.uid]
         if not is_latest:
             return
-        if failure is None:
-            self._keeper.evictions_ended(evict, done=needed)
+        if isinstance(ended, _Stays):
+            self._keeper.not_evicted(evict, ended.victim, ended.why)
         else:
-            self._keeper.not_evicted(evict, *failure)
+            self._keeper.evictions_ended(evict, done=ended)
 
-    async def _evict(self, evict: Evict) -> tuple[PodInfo, str | Exception] | None:
-        """The first victim that stays, and why."""
+    async def _evict(self, evict: Evict) -> bool | _Stays:
+        """The first victim that stays; else whether all had to go, and do."""
         for victim in evict.victims:
             try:
+                if not self._keeper.needs(evict):
+                    return False
+                if not self._keeper.is_in_the_way(evict, victim):
+                    continue
                 outcome = await self._writer.evict(victim, evict.preemptor)
-            except Exception as error:  # noqa: BLE001 - it is an outcome, and the keeper says which
-                return victim, error
-            match outcome:
-                case Evicted():
+                if isinstance(outcome, Failed):
+                    return _Stays(victim, outcome.message)
+                if isinstance(outcome, Evicted):
                     self._keeper.evicted(evict, victim)
-                case Failed(message=message):
-                    return victim, message
-                case Gone():
-                    pass
-        return None
+            except Exception as error:  # noqa: BLE001 - it is an outcome, and the keeper says which
+                return _Stays(victim, error)
+        return True

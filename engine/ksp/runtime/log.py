@@ -26,7 +26,6 @@ DECISIONS: Final = logging.INFO - 2
 """The level of an entry for each decision: `-v 2`."""
 
 _PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:@+,%~*[]()")
-_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), 127)} | {10: "\\n", 9: "\\t", 13: "\\r"}
 
 
 def entry(message: str, /, **about: object) -> str:
@@ -74,11 +73,18 @@ class KlogFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         letter = record.levelname[0] if record.levelno > logging.INFO else "I"
         time = dt.datetime.fromtimestamp(record.created).strftime("%m%d %H:%M:%S.%f")  # noqa: DTZ006 - klog: local time
-        line = f"{letter}{time} {record.getMessage().translate(_CONTROLS)}"
+        line = f"{letter}{time} {_in_one_line(record.getMessage())}"
         if record.exc_info:
             trace = self.formatException(record.exc_info)
-            line += "".join(f"\n    {each.translate(_CONTROLS)}" for each in trace.splitlines())
+            line += "".join(f"\n    {_in_one_line(each)}" for each in trace.splitlines())
         return line
+
+
+def _in_one_line(text: str) -> str:
+    """What does not print, and what would turn the direction of writing, as escapes: others wrote parts of it."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 def set_up(verbosity: int, stream: TextIO | None = None) -> None:

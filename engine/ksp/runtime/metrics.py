@@ -151,11 +151,13 @@ def attempts_label(attempts: int) -> str:
 
 
 class CoreMetrics(Collector):
-    """What stands in the core's queue and cache at the moment, and what the core counts."""
+    """What stands in the core's queue and cache at the moment, and what the core counts; how many bindings are on their
+    way, and for how many pods others are being evicted."""
 
-    def __init__(self, scheduler: Scheduler, binding: Callable[[], int]) -> None:
+    def __init__(self, scheduler: Scheduler, binding: Callable[[], int], preempting: Callable[[], int]) -> None:
         self._scheduler = scheduler
         self._binding = binding
+        self._preempting = preempting
 
     def collect(self) -> Iterable[Metric]:
         yield _gauge("scheduler_pending_pods", "Pods that wait, by queue.", "queue", self._scheduler.pending())
@@ -175,6 +177,9 @@ class CoreMetrics(Collector):
             self._scheduler.unread.counts,
         )
         yield GaugeMetricFamily("ksp_bindings_in_flight", "Bindings whose outcome is not known yet.", self._binding())
+        yield GaugeMetricFamily(
+            "ksp_preemptions_in_flight", "Pods for whose sake others are still to be deleted.", self._preempting()
+        )
         yield from self._of_classes()
         yield from self._of_sleepers()
 

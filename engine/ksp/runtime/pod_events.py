@@ -8,7 +8,7 @@ from ksp.model.info import PodInfo
 
 
 class PodEvents:
-    """A `Recorder` of `ksp.runtime.loop`."""
+    """A `Recorder` of `ksp.runtime.effects`."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder

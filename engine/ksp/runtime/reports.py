@@ -39,10 +39,15 @@ class ConditionWriter(Protocol):
 class Reports:
     """Reports that wait to be sent: at most one for each pod that waits."""
 
-    def __init__(self, writer: ConditionWriter, current: Callable[[str], PodInfo | None]) -> None:
-        """`current` gives the pod of a uid as it is now, None if it waits no more."""
+    def __init__(
+        self, writer: ConditionWriter, current: Callable[[str], PodInfo | None],
+        caught: Callable[[str, Exception, PodInfo], None],
+    ) -> None:  # fmt: skip
+        """`current` gives the pod of a uid as it is now, None if it waits no more. `caught` is told of a fault: with
+        what, which, and whose; the report is dropped."""
         self._writer = writer
         self._current = current
+        self._caught = caught
         self._latest: dict[str, Report | ClearNomination] = {}
         self._sending: set[str] = set()
         self._unsaid: LRUCache[str, str] = LRUCache(REMEMBERED)
@@ -73,7 +78,10 @@ class Reports:
                 self._unsaid.pop(uid, None)
                 continue
             self._sending.add(uid)
-            await self._send(pod, report)
+            try:
+                await self._send(pod, report)
+            except Exception as error:  # noqa: BLE001 - a fault with one pod must not keep the others from being told
+                self._caught("reporting", error, pod)
             self._sending.discard(uid)
             self._some.set()
 

@@ -301,17 +301,17 @@ class VirtualCluster:
 
     def _evict(self, effect: Evict) -> None:
         """The API takes the deletions. Who is on the way out already, for another, is not told again."""
-        for victim in effect.victims:
+        for place, victim in enumerate(effect.victims):
             pod = self._placed.get(victim.uid)
             if pod is not None and victim.uid not in self._evictions:
-                self._tell_to_go(victim.uid, pod, effect)
+                self._tell_to_go(victim.uid, pod, effect, against_budget=place < effect.violations)
                 self._changed()
         self.scheduler.evictions_ended(effect.preemptor.uid, self.now, done=True)
 
-    def _tell_to_go(self, uid: str, pod: Pod, effect: Evict) -> None:
+    def _tell_to_go(self, uid: str, pod: Pod, effect: Evict, *, against_budget: bool) -> None:
         by = f"{effect.preemptor.namespace}/{effect.preemptor.name}"
         record = self._records.get(uid)
-        self._evictions[uid] = Eviction(_full_name(pod), effect.node, by, self.now, record is None)
+        self._evictions[uid] = Eviction(_full_name(pod), effect.node, by, self.now, record is None, against_budget)
         if record is not None:
             record.fate, record.node, record.evicted_by = Fate.EVICTED, "", by
         ends = self._ends(uid, pod)

@@ -12,7 +12,9 @@ from ksp.kube.http.client import Client
 
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
-GONE_OR_CHANGED: Final = frozenset({404, 409})
+IN_VAIN: Final = frozenset({404, 409, 422})
+"""Answers to writes that would be the same again: the object is gone or has changed, or the server calls it wrong. The
+watch tells when that is over."""
 PAUSE: Final = 0.2
 """Seconds between the end of a watch and the next list."""
 
@@ -63,14 +65,14 @@ class Following:
         version: str = listed["metadata"]["resourceVersion"]
         return version
 
-    # ---- writes: what is gone or has changed comes back with the watch
+    # ---- writes
 
     async def patch(self, path: str, patch: Json, how: str = MERGE) -> Json | None:
-        """The object after the patch; None if it is gone, or not of the version that the patch names."""
+        """The object after the patch; None if it is gone, or not of the version that the patch names, or refused."""
         return await self._tolerant("PATCH", path, patch, how)
 
     async def create(self, path: str, found: Json) -> None:
-        """Unless there is one of that name."""
+        """Unless there is one of that name, or the server calls it wrong."""
         await self._tolerant("POST", path, found, "application/json")
 
     async def delete(self, path: str, uid: str) -> None:
@@ -83,7 +85,7 @@ class Following:
             sent = json.dumps(body).encode()
             answer = await self._client.request(method, path, body=sent, content_type=content_type)
         except ApiError as error:
-            if error.status not in GONE_OR_CHANGED:
+            if error.status not in IN_VAIN:
                 raise
             return None
         found: Json = json.loads(answer.body)

@@ -46,13 +46,15 @@ class PodRecord:
 @dataclass(frozen=True, slots=True)
 class Eviction:
     """A pod that had to go from a node, and `by` the one for which it had to; both as NAMESPACE/NAME. `at` is when it
-    was told, in virtual seconds. `was_running`: it ran from the start, and has no PodRecord."""
+    was told, in virtual seconds. `was_running`: it ran from the start, and has no PodRecord. `against_budget`: a
+    disruption budget did not allow it."""
 
     pod: str
     node: str
     by: str
     at: float
     was_running: bool
+    against_budget: bool = False
 
 
 @dataclass(frozen=True, slots=True)

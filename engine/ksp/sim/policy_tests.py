@@ -22,7 +22,8 @@ from ksp.compile.program import constant_value
 from ksp.compile.runtime import Denial
 from ksp.core.cycle import Cycle, Decision, failure_text
 from ksp.core.equivalence.present import Present
-from ksp.core.filter import Filter, Filtered, Refused
+from ksp.core.filter import Filtered, Refused
+from ksp.core.fits import Fits
 from ksp.core.state import ClusterState
 from ksp.model.info import PodInfo
 from ksp.policy.profile import Profile, ProfileBuilder
@@ -82,7 +83,6 @@ class _Question:
         self.names = {scene.node_name(o.name): o.name for o in scene.test.objects if o.kind == "Node"}
         self.cycle = Cycle(profile, Present.of(state), dict, FirstFace(), equivalence_classes=0, keep_scores=True)
         self.tables = self.cycle.present.tables
-        self.filter = Filter(profile, state, self.tables, dict)
 
     def answer(self) -> tuple[str, Sequence[Observation]]:
         match self.expect.verdict:
@@ -90,12 +90,19 @@ class _Question:
                 return self._scores(), ()
             case "places":
                 return self._places()
-        filtered = self.filter.run(self.pod, [self.node])
+        filtered = self._filtered()
         refused = self._refused(filtered)
         happened = self._admits(filtered) if self.expect.verdict == "admits" else self._denies(filtered)
         return happened, self._conditions(refused) if happened else ()
 
     # ---- predicates
+
+    def _filtered(self) -> Filtered:
+        """What is said of the node."""
+        fits = Fits(self.cycle.profile, self.tables, self.pod)
+        if fits.before is not None:
+            return Filtered(fits.before)
+        return Filtered(examined=1, judged=lambda: [(self.node, fits(self.node))])
 
     def _refused(self, filtered: Filtered) -> Refused | None:
         return filtered.before or filtered.refused.get(self.node.name)

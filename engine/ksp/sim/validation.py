@@ -15,14 +15,16 @@ from ksp.model.decode import DecodeError, Steps
 from ksp.model.meta import ResourceList
 from ksp.model.node import Node
 from ksp.model.pod import Affinity, Container, Pod, PodSpec, ResourceRequirements
-from ksp.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
+from ksp.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PriorityClass
 from ksp.model.quantity import Quantity, QuantityError, milli_value
-from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
+from ksp.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 Wrong = Iterator[DecodeError]
 WHOLE = 1000  # thousandths of one
 LARGEST_PORT = 65_535
 LARGEST_WEIGHT = 100
+PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
+BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 _PERCENTAGE = re.compile(r"[0-9]{1,5}%")
 
 
@@ -39,12 +41,24 @@ def first_mistake(value: msgspec.Struct) -> DecodeError | None:
             found = _amounts(("spec", "capacity"), value.spec.capacity)
         case PodDisruptionBudget():
             found = _budget(value.spec)
+        case PriorityClass():
+            found = _one_of(("preemptionPolicy",), value.preemption_policy, PREEMPTION_POLICIES)
+        case StorageClass():
+            found = _one_of(("volumeBindingMode",), value.volume_binding_mode, BINDING_MODES)
         case _:
             return None
     return next(found, None)
 
 
+def _one_of(where: Steps, value: str | None, known: tuple[str, ...]) -> Wrong:
+    """Nothing said is as good."""
+    if value and value not in known:
+        yield DecodeError(where, f"`{value}` is not one of {', '.join(known)}")
+
+
 def _budget(spec: PodDisruptionBudgetSpec) -> Wrong:
+    if spec.min_available is not None and spec.max_unavailable is not None:
+        yield DecodeError(("spec", "maxUnavailable"), "stands beside `minAvailable`: a budget has one of them")
     for name, amount in (("minAvailable", spec.min_available), ("maxUnavailable", spec.max_unavailable)):
         if isinstance(amount, str):
             sound = _PERCENTAGE.fullmatch(amount) is not None
@@ -60,6 +74,7 @@ def _node(node: Node) -> Wrong:
 
 
 def _pod(spec: PodSpec) -> Wrong:
+    yield from _one_of(("spec", "preemptionPolicy"), spec.preemption_policy, PREEMPTION_POLICIES)
     for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for i, container in enumerate(containers):
             yield from _container(("spec", kind, i), container)

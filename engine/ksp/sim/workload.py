@@ -7,10 +7,12 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ksp.core.changes import Change, SetNode, SetObject, SetPod
+from ksp.model.claims import class_name
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.model.policy import PodDisruptionBudget, PriorityClass
+from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
 from ksp.sim.defaults import Priorities, defaulted_node, defaulted_pod
 from ksp.sim.disruptions import first_status
 from ksp.sim.manifests import Loaded, Manifests
@@ -110,9 +112,35 @@ def _notes(manifests: Manifests, cluster: Iterable[Change], waiting: Iterable[Po
     for change in cluster:
         if isinstance(change, SetPod) and (problem := _problem_of_running(change.pod, nodes)):
             yield problem
+    yield from _notes_on_objects([change for change in cluster if isinstance(change, SetObject)])
     missing = Counter(pod.spec.priority_class_name for pod in waiting if pod.spec.priority is None)
     for name, count in missing.items():
         yield f"there is no PriorityClass {name}: its pods ({count}) get priority 0"
+
+
+def _notes_on_objects(objects: Sequence[SetObject]) -> Iterator[str]:
+    """On budgets that protect nobody, volumes without a size, and claims of classes that are not there."""
+    classes = {change.name for change in objects if change.kind == OBJECTS["StorageClass"]}
+    missing: Counter[str] = Counter()
+    for change in objects:
+        match change.value:
+            case PodDisruptionBudget() as budget if why := _why_idle(budget):
+                yield f"PodDisruptionBudget {change.namespace}/{change.name} protects no pod: {why}"
+            case PersistentVolume(spec=spec) if "storage" not in spec.capacity:
+                yield f"PersistentVolume {change.name} says no capacity: it counts as one of size 0"
+            case PersistentVolumeClaim() as claim if not claim.spec.volume_name:
+                name = class_name(claim)
+                if name and name not in classes:
+                    missing[name] += 1
+    for name, count in missing.items():
+        yield f"there is no StorageClass {name}: nothing is made for its open claims ({count})"
+
+
+def _why_idle(budget: PodDisruptionBudget) -> str:
+    selector = budget.spec.selector
+    if selector is None:
+        return "it has no selector, or an empty one in policy/v1beta1"
+    return f"its selector cannot be read: {selector.error}" if selector.error else ""
 
 
 def _problem_of_running(pod: Pod, nodes: Container[str]) -> str:

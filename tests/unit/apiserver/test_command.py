@@ -66,6 +66,17 @@ def test_it_serves_what_it_loads_until_it_is_told_to_stop(tmp_path: Path) -> Non
         assert process.wait(timeout=5) == 0
 
 
+def test_controllers_make_nodes_ready(tmp_path: Path) -> None:
+    (tmp_path / "node.yaml").write_text(NODE.replace('"True"', '"False"'), encoding="utf-8")
+    with running("--controllers", "--load", str(tmp_path / "node.yaml")) as (process, line):
+        nodes = f"{line.split()[0]}/api/v1/nodes?watch=true&timeoutSeconds=20"
+        with urllib.request.urlopen(nodes, timeout=25) as answer:
+            seen = (json.loads(event)["object"].get("status", {}).get("conditions") for event in answer)
+            assert any(ready and ready[0]["status"] == "True" for ready in seen)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=5) == 0
+
+
 def test_it_ends_with_who_started_it() -> None:
     with running("--until-eof") as (process, _):
         assert process.stdin is not None

@@ -154,6 +154,14 @@ def test_pods_that_have_to_go_for_another_have_no_place_any_more() -> None:
     assert scene.follower.records[next(reversed(scene.follower.records))].fate is Fate.PLACED
 
 
+def test_a_pod_that_has_to_go_before_it_is_bound_does_not_wait() -> None:
+    scene = Scene()
+    step = scene.tries("low")
+    scene.tries("high", "2", priority=5)
+    scene.follower.not_bound(Binding(step.pod, "n", 1, 0.0, 0.0, 0.0), "gone", scene.time)
+    assert scene.follower.records["low"].fate is Fate.EVICTED
+
+
 def waiting() -> tuple[Scene, PodInfo]:
     """A pod that has a node, for which a volume is being made."""
     scene = Scene()
@@ -182,3 +190,4 @@ def test_a_pod_that_goes_while_it_waits_for_its_volumes_is_waited_for_no_more() 
     assert not scene.is_settled("waits")
     scene.scheduler.on(DeletePod("waits"), scene.time)
     assert scene.is_settled("waits")
+    assert scene.follower.outcome(scene.scheduler, {"waits"}).running == 0

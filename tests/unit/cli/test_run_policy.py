@@ -69,6 +69,20 @@ def test_several_profiles_cannot_take_one_name(tmp_path: Path) -> None:
         of_file(tmp_path, IMPORT + 'profile "a" uses Both { }\nprofile "b" uses Both { }\n', name="mine")
 
 
+@pytest.mark.parametrize(
+    ("type", "value", "sound"), [("int", "0", True), ("int", "-1", False), ("string", '"600s"', False)]
+)
+def test_how_long_volumes_are_waited_for_is_not_negative(tmp_path: Path, type: str, value: str, sound: bool) -> None:
+    param = f"param bindTimeoutSeconds: {type} = {value}"
+    rule = f'predicate Own implements VolumeBinding {{\n  {param}\n  deny "x" when false\n}}'
+    text = f'{rule}\nprovider P {{ predicates {{ Own }} }}\nprofile "a" uses P {{}}\n'
+    if sound:
+        assert of_file(tmp_path, text).profiles[0].bind_timeout == 0
+        return
+    with pytest.raises(click.ClickException, match=r'the profile "a": Own\.bindTimeoutSeconds must be a number'):
+        of_file(tmp_path, text)
+
+
 def test_a_file_with_one_provider_and_no_profile_means_that_one(tmp_path: Path) -> None:
     text = IMPORT + "provider Mine extends Both { }\n"
     assert names(of_file(tmp_path, text)) == ["default-scheduler"]

@@ -360,12 +360,37 @@ def test_json_says_it_too(tmp_path: Path) -> None:
     value = as_json(tmp_path)
     assert (value["counts"]["evicted"], value["counts"]["placed"], value["counts"]["running"]) == (2, 1, 2)
     assert value["evictions"] == [
-        {"pod": f"default/{name}", "node": "n1", "by": "default/boss", "at": 0.0, "wasRunning": True}
+        {
+            "pod": f"default/{name}",
+            "node": "n1",
+            "by": "default/boss",
+            "at": 0.0,
+            "wasRunning": True,
+            "againstBudget": False,
+        }
         for name in ("old", "new")
     ]
     (boss,) = value["pods"]
     assert (boss["node"], boss["attempts"], boss["evictedBy"], boss["decided"]) == ("n1", 2, None, 30.0)
     assert value["nodes"][0]["pods"] == 1
+
+
+def test_a_report_says_whose_budget_did_not_allow_it(tmp_path: Path) -> None:
+    budget = """---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: b}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: old}}}
+"""
+    guarded = later(PREEMPTION).replace("{name: old", "{labels: {app: old}, name: old")
+    (tmp_path / "all.yaml").write_text(f"{NODE}{guarded.rstrip()}\n{budget}")
+    result = run(tmp_path)
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["pod", "had", "to", "leave", "for", "against", "its", "budget"] in lines
+    assert ["default/old", "n1", "default/boss", "yes"] in lines
+    assert ["default/new", "n1", "default/boss"] in lines
+    assert "1 of them against a disruption budget" in result.stdout
+    assert [each["againstBudget"] for each in as_json(tmp_path)["evictions"]] == [True, False]
 
 
 def test_many_evictions_are_shown_by_the_pod_for_which_they_were(tmp_path: Path) -> None:

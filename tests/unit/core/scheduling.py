@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from ksp.compile.tables import Tables
 from ksp.core.cycle import Cycle
 from ksp.core.equivalence.present import Present
-from ksp.core.filter import Filter
 from ksp.core.node_order import ZONE
 from ksp.core.nominations import Nominations
 from ksp.core.scheduler import Scheduler, Step
@@ -122,10 +120,6 @@ def cluster(*nodes: Node) -> ClusterState:
     for each in nodes:
         state.set_node(each)
     return state
-
-
-def filter_of(profile: Profile, state: ClusterState, nominations: Nominations | None = None) -> Filter:
-    return Filter(profile, state, Tables(state), (nominations or Nominations()).nodes)
 
 
 def cycle_of(

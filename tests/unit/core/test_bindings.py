@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.core.scheduling import node, pod, scheduler, stepped
+from msgspec import structs
+from tests.unit.core.scheduling import node, pod, profile_of, scheduler, stepped
 
 from ksp.core.changes import (
     Bind,
@@ -231,6 +233,49 @@ def test_two_pods_can_wait_for_one_claim() -> None:
     bind = only(subject.effects())
     assert isinstance(bind, Bind)
     assert bind.pod.name == "q"
+
+
+def test_each_profile_has_its_timeout_and_without_the_rule_claims_are_left_alone() -> None:
+    rules = 'import "ksp:volumes.ksp"'
+    profiles = {
+        "hasty": profile_of(rules, "predicates { CheckVolumeBinding(bindTimeoutSeconds: 5) }"),
+        "patient": profile_of(rules, "predicates { CheckVolumeBinding }"),
+        "careless": profile_of(rules, "predicates { NoDiskConflict }"),
+    }
+    subject = scheduler(*(replace(profile, scheduler_name=name) for name, profile in profiles.items()))
+    subject.on(SetNode(node("n")), 0.0)
+    for change in (storage_class(), *(claim(name=name) for name in profiles)):
+        subject.on(change, 0.0)
+    begun = {}
+    for name in profiles:
+        mounts = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
+        subject.on(SetPod(pod(name, volumes=mounts, schedulerName=name)), 0.0)
+        begun[name] = type(only(stepped(subject).effects))
+        subject.volumes_written(name, 1.0)
+    assert begun == {"hasty": BindVolumes, "patient": BindVolumes, "careless": Bind}
+    ends = []
+    while (due := subject.bindings.next_deadline()) is not None:
+        subject.step(due)
+        ends += [(effect.pod.name, due) for effect in subject.effects() if isinstance(effect, Report)]
+        subject.on(DeletePod(ends[-1][0]), due)
+    assert ends == [("hasty", 6.0), ("patient", 1.0 + TIMEOUT)]
+
+
+def test_a_claim_made_anew_while_its_volume_is_written_is_another() -> None:
+    """Whatever the API was told was told of the old one."""
+    subject = cluster(volume())
+    stepped(subject)
+    anew = stored(claim("5"))
+    anew = structs.replace(anew, metadata=structs.replace(anew.metadata, uid="another"))
+    subject.on(DeleteObject(CLAIMS, "default", "data"), 0.5)
+    subject.on(SetObject(CLAIMS, "default", "data", anew), 0.5)
+    assert subject.state.objects[VOLUMES]["pv"].spec.claim_ref is None
+    subject.wrote(stored(volume()), stored(volume("2", claimed=True)), 0.6)
+    subject.volumes_written("p", 1.0)
+    effect = only(subject.effects())
+    assert isinstance(effect, Report)
+    assert effect.message.endswith('could not find v1.PersistentVolumeClaim "default/data"')
+    assert "p" not in subject.cache
 
 
 # ---- what was written, before a watch shows it

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
-from tests.unit.core.scheduling import REQUIRED, default_profile, node, pod, profile_of, scheduler
+from tests.unit.core.scheduling import REQUIRED, anti_affinity, default_profile, node, pod, profile_of, scheduler
 
 from ksp.core.changes import Change, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod
 from ksp.core.node_order import ZONE
@@ -210,6 +210,20 @@ def test_unassigned_pod_delete_of_one_that_claims_a_node() -> None:
     subject.on(SetPod(pod("claimant", requests={"cpu": "3"}, nominated="n")), 0.0)
     assert attempted(subject) == "helped on "
     helps(subject, DeletePod("claimant"))
+
+
+def test_unassigned_pod_update_of_one_that_claims_a_node() -> None:
+    """It waits for its port, and others avoid it as if it were there."""
+    port: dict[str, Any] = {"containers": [{"name": "main", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+    claimant: dict[str, Any] = {"priority": 10, "preemptionPolicy": "Never", "nominated": "n", **port}
+    subject = waiting(None, ON_SSD)
+    subject.on(SetPod(pod("there", on="n", priority=10, **port)), 0.0)
+    subject.on(SetPod(pod("claimant", labels={"app": "web"}, **claimant)), 0.0)
+    subject.on(SetPod(pod("helped", affinity=anti_affinity("web"), **SMALL)), 0.0)
+    assert [attempted(subject), attempted(subject)] == ["claimant on ", "helped on "]
+    subject.on(SetPod(pod("claimant", labels={"app": "db"}, **claimant)), LATER)
+    assert attempted(subject, LATER) == "claimant on "
+    helps(subject)
 
 
 def test_assumed_pod_that_is_not_bound() -> None:

@@ -25,6 +25,16 @@ def test_a_victim_of_two_counts_until_both_give_it_up() -> None:
     assert not evictions.victims
 
 
+def test_who_preempts_again_gives_up_those_of_before() -> None:
+    """On another node, since its own is out of the question: nobody goes on with the first."""
+    evictions = Evictions()
+    evictions.begin("high", ["a", "b"])
+    evictions.begin("high", ["c"])
+    assert set(evictions.victims) == {"c"}
+    evictions.begin("high", [])
+    assert not evictions.victims
+
+
 def test_what_is_not_known_changes_nothing() -> None:
     evictions = Evictions()
     evictions.begin("high", ["a"])

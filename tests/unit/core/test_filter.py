@@ -7,22 +7,27 @@ from typing import Any
 
 import pytest
 from tests.unit.core.scheduling import (
+    FakeDice,
     anti_affinity,
     cluster,
+    cycle_of,
     default_profile,
-    filter_of,
     info,
     node,
     profile_of,
 )
 
+from ksp.compile.node_columns import NodeColumns
 from ksp.compile.runtime import Denial
 from ksp.compile.tables import Tables
+from ksp.core.cycle import Cycle
+from ksp.core.equivalence.present import Present
 from ksp.core.errors import StateError
-from ksp.core.filter import Filter, Filtered
+from ksp.core.filter import Filtered
 from ksp.core.nominations import Nominations
 from ksp.core.state import INDEXED_FIELDS, ClusterState
 from ksp.model.info import PodInfo
+from ksp.policy.profile import Profile
 
 WEB = {"app": "web"}
 
@@ -34,8 +39,10 @@ def nominated(**nodes: PodInfo) -> Nominations:
     return nominations
 
 
-def judged(state: ClusterState, pod: PodInfo, nominations: Nominations | None = None) -> Filtered:
-    return filter_of(default_profile(), state, nominations).run(pod, state.node_list())
+def judged(
+    state: ClusterState, pod: PodInfo, nominations: Nominations | None = None, profile: Profile | None = None
+) -> Filtered:
+    return cycle_of(profile or default_profile(), state, nominations=nominations).decide(pod).filtered
 
 
 def outcome(found: Filtered) -> dict[str, str]:
@@ -52,7 +59,7 @@ def test_the_first_rule_that_refuses_decides_what_is_told() -> None:
     predicate Two { deny unresolvable 'two' when node.name != 'b' }
     """
     state = cluster(*map(node, "abc"))
-    found = filter_of(profile_of(rules, "predicates { One, Two }"), state).run(info("p"), state.node_list())
+    found = judged(state, info("p"), profile=profile_of(rules, "predicates { One, Two }"))
     told = {name: (r.rule, r.answer) for name, r in found.refused.items()}
     assert told == {
         "a": ("Two", Denial(True, ("two",))),
@@ -63,18 +70,10 @@ def test_the_first_rule_that_refuses_decides_what_is_told() -> None:
     assert found.before is None
 
 
-def test_it_stops_once_enough_nodes_are_feasible() -> None:
-    state = cluster(*map(node, "abcd"))
-    rules = "predicate NotA { deny 'a' when node.name == 'a' }"
-    found = filter_of(profile_of(rules, "predicates { NotA }"), state).run(info("p"), state.node_list(), 2)
-    assert outcome(found) == {"a": "NotA", "b": "fits", "c": "fits"}
-    assert found.examined == 3
-
-
 def test_without_predicates_everything_fits() -> None:
     state = cluster(*map(node, "ab"))
     rules = "priority Any { score 1 }"
-    found = filter_of(profile_of(rules, "priorities { Any: 1 }"), state).run(info("p"), state.node_list())
+    found = judged(state, info("p"), profile=profile_of(rules, "priorities { Any: 1 }"))
     assert outcome(found) == {"a": "fits", "b": "fits"}
 
 
@@ -122,10 +121,8 @@ def test_prefilter_does_not_see_nominated_pods() -> None:
     }
     """
     state = cluster(node("n"))
-    found = filter_of(profile_of(rules, "predicates { Once }"), state, nominated(n=info("claimant"))).run(
-        info("p"), state.node_list()
-    )
-    assert outcome(found) == {"n": "fits"}
+    claims = nominated(n=info("claimant"))
+    assert outcome(judged(state, info("p"), claims, profile_of(rules, "predicates { Once }"))) == {"n": "fits"}
 
 
 def test_a_refusal_in_the_first_pass_does_not_reach_the_next_node() -> None:
@@ -195,31 +192,13 @@ def test_two_passes_leave_the_state_as_it_was(fields: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("fields", INCOMING, ids=["web", "db", "large", "port", "spread"])
 def test_two_passes_leave_the_views_as_they_were(fields: dict[str, Any]) -> None:
-    """After two passes the same tables, brought up to date, say what fresh ones say."""
+    """After two passes the same views, brought up to date, say what fresh ones say."""
     state, claims = crowded()
-    tables = Tables(state)
-    incoming = info("p", **fields)
-    Filter(default_profile(), state, tables, claims.nodes).run(incoming, state.node_list())
-    kept = Filter(default_profile(), state, tables, Nominations().nodes).run(incoming, state.node_list())
+    present, incoming = Present.of(state), info("p", **fields)
+    Cycle(default_profile(), present, claims.nodes, FakeDice()).decide(incoming)
+    kept = Cycle(default_profile(), present, dict, FakeDice()).decide(incoming).filtered
     fresh = judged(state, incoming)
     assert (kept.refused, kept.feasible) == (fresh.refused, fresh.feasible)
-
-
-def test_rules_are_bound_once_for_each_node_with_nominations_and_once_for_the_others() -> None:
-    views = 0
-
-    class Counting(Tables):
-        def view(self, *arguments: Any) -> Any:
-            nonlocal views
-            views += 1
-            return super().view(*arguments)
-
-    rules = "predicate Alone { view on = count p in cluster.pods by p.node.name deny 'x' when on[node.name] > 3 }"
-    state = cluster(*map(node, "abcde"))
-    claims = nominated(a=info("n1"), b=info("n2"), c=info("n3"))
-    subject = Filter(profile_of(rules, "predicates { Alone }"), state, Counting(state), claims.nodes)
-    assert [n.name for n in subject.run(info("p"), state.node_list()).feasible] == list("abcde")
-    assert views == 1 + 3 + 1
 
 
 def test_the_state_is_restored_even_if_a_rule_breaks() -> None:
@@ -234,9 +213,10 @@ def test_the_state_is_restored_even_if_a_rule_breaks() -> None:
             return super().view(*arguments)
 
     rules = "predicate Alone { view on = count p in cluster.pods by p.node.name deny 'x' when on[node.name] > 9 }"
-    subject = Filter(profile_of(rules, "predicates { Alone }"), state, Broken(state), claims.nodes)
+    present = Present(state, Broken(state), NodeColumns(state))
+    subject = Cycle(profile_of(rules, "predicates { Alone }"), present, claims.nodes, FakeDice())
     with pytest.raises(RuntimeError, match="broken"):
-        subject.run(info("p", labels=WEB), state.node_list())
+        subject.decide(info("p", labels=WEB))
     assert snapshot(state) == before
 
 
@@ -244,7 +224,7 @@ def test_the_state_is_restored_even_if_a_nominated_pod_has_a_place() -> None:
     """Of which there is none: whoever gets a place has no claim any more."""
     state = cluster(*map(node, "ab"))
     nominations = nominated(a=info("one", priority=5))
-    nominations.put(info("two", priority=5), "a")
+    nominations.put(info("two", priority=5, affinity=anti_affinity("x")), "a")
     state.add_pod(info("two"), "b")
     with pytest.raises(StateError):
         judged(state, info("p"), nominations)
@@ -256,5 +236,5 @@ def test_the_nodes_to_look_at_are_those_with_nominated_pods_that_count() -> None
     claims = nominated(
         a=info("n1", priority=5), b=info("n2", priority=1), c=info("p", priority=9), gone=info("n3", priority=5)
     )
-    found = filter_of(default_profile(), state, claims).with_nominated(info("p", priority=5))
+    found = cycle_of(default_profile(), state, nominations=claims).with_nominated.verdicts(info("p", priority=5))
     assert found == {"a": None}

@@ -83,6 +83,16 @@ def test_claims_tell_pods_apart_whatever_rules_read() -> None:
     assert alike(reading, {"volumes": [{"name": "x"}]}, {})
 
 
+def test_a_pod_whose_claim_is_made_for_it_is_not_like_one_that_names_that_claim() -> None:
+    """If the claim belongs to somebody else, the first cannot run; the second can."""
+    own = info("a", volumes=[{"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}])
+    named = info("b", volumes=[{"name": "x", "persistentVolumeClaim": {"claimName": "a-data"}}])
+    assert own.claim_names == named.claim_names
+    kinds = PodKinds([profile_of('predicate Reads { deny "x" when node.podCount > 1 }', "predicates { Reads }")])
+    assert kinds.of(own) == kinds.of(own)
+    assert kinds.of(own) != kinds.of(named)
+
+
 def test_how_many_volumes_there_are_needs_no_names() -> None:
     reading = profile_of('predicate Reads { deny "x" when size(pod.spec.volumes) > 3 }', "predicates { Reads }")
     assert alike(reading, {"volumes": [{"name": "x"}]}, {"volumes": [{"name": "y"}]})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.core.scheduling import REQUIRED, node, pod, scheduler, stepped
+from tests.unit.core.scheduling import REQUIRED, anti_affinity, node, pod, scheduler, stepped
 
 from ksp.core.changes import DeleteNode, DeletePod, Evict, SetNode, SetPod
 from ksp.core.node_order import ZONE
@@ -99,6 +99,19 @@ def test_a_neighbour_that_comes_helps_though_the_node_is_full() -> None:
     assert evicted(subject.step(LATER)) == ["low"]
 
 
+def test_a_neighbour_that_stays_helps_where_the_only_one_would_be_evicted() -> None:
+    """The rule that says so admits the node as it is: it would deny it once the victims are gone."""
+    near = {"podAffinity": {REQUIRED: [{"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "web"}}}]}}
+    subject = scheduler()
+    subject.on(SetNode(node("n", zone="z")), 0.0)
+    subject.on(running("web", labels={"app": "web"}), 0.0)
+    subject.on(running("low"), 0.0)
+    subject.on(SetPod(pod("p", requests={"cpu": "2"}, priority=10, affinity=near)), 0.0)
+    assert not evicted(subject.step(0.0))
+    subject.on(running("lasting", requests={"cpu": "0"}, labels={"app": "web"}, priority=20), LATER)
+    assert evicted(subject.step(LATER)) == ["low"]
+
+
 def test_each_of_many_that_are_alike_gets_its_victims() -> None:
     subject = scheduler()
     for place in ("n", "m"):
@@ -136,6 +149,24 @@ def test_an_answer_of_no_is_not_repeated_for_what_changes_nothing() -> None:
     subject.on(DeletePod("other"), LATER)
     assert asleep(subject)
     assert subject.queue.sleepers.answers == {"waits": 1}
+
+
+def test_no_more_than_two_searches_for_victims_come_before_an_attempt() -> None:
+    """However many kinds of pods are owed an answer."""
+    subject = scheduler()
+    subject.on(SetNode(node("n")), 0.0)
+    for name, priority in (("low", 0), ("high", 20), ("other", 20)):
+        subject.on(running(name, requests={"cpu": "1"}, priority=priority), 0.0)
+    for cpus in range(4, 10):
+        subject.on(SetPod(pod(f"p{cpus}", requests={"cpu": str(cpus)}, priority=10)), 0.0)
+        assert not evicted(subject.step(0.0))
+    subject.on(DeletePod("other"), LATER)
+    answers = []
+    while subject.queue.sleepers.owing:
+        assert subject.step(LATER) is None
+        answers.append(sum(subject.queue.sleepers.answers.values()))
+    assert answers == [4, 6]
+    assert subject.queue.sleepers.answers == {"waits": 6}
 
 
 # ---- while victims are on their way out
@@ -181,3 +212,47 @@ def test_who_waits_for_victims_on_a_node_that_goes_turns_to_another_at_once() ->
     subject.on(DeleteNode("n"), LATER)
     assert evicted(subject.step(LATER)) == ["other"]
     assert subject.queue.nominations.node_of("p") == "m"
+
+
+def test_what_a_claim_that_is_cleared_kept_away_may_come() -> None:
+    """H takes the place of P's claim on `n`; Q avoids P, not H."""
+    subject = scheduler()
+    subject.on(SetNode(node("n", cpu="2", zone="z")), 0.0)
+    subject.on(running("low"), 0.0)
+    subject.on(SetPod(pod("p", requests={"cpu": "2"}, priority=10, labels={"app": "web"})), 0.0)
+    subject.on(SetPod(pod("q", requests={"cpu": "0"}, affinity=anti_affinity("web"))), 0.0)
+    assert evicted(subject.step(0.0)) == ["low"]
+    assert not stepped(subject).decision.node
+    subject.on(SetPod(pod("h", requests={"cpu": "2"}, priority=20)), LATER)
+    assert evicted(subject.step(LATER)) == ["low"]
+    assert {(step.pod.name, step.decision.node) for step in (stepped(subject, LATER), stepped(subject, LATER))} == {
+        ("p", ""), ("q", "n"),
+    }  # fmt: skip
+
+
+def test_pods_that_only_a_claim_tells_apart_are_asked_about_one_by_one() -> None:
+    """By P's anti-affinity; where P is not yet, `web` and `db` are of one class."""
+    subject = scheduler()
+    subject.on(SetNode(node("n", cpu="3", zone="z")), 0.0)
+    subject.on(running("low", requests={"cpu": "3"}), 0.0)
+    subject.on(SetPod(pod("p", requests={"cpu": "2"}, priority=10, affinity=anti_affinity("web"))), 0.0)
+    assert evicted(subject.step(0.0)) == ["low"]
+    for app in ("web", "db"):
+        subject.on(SetPod(pod(app, labels={"app": app})), 0.0)
+        assert not stepped(subject).decision.node
+    subject.on(DeletePod("low"), 0.5)
+    assert [stepped(subject, LATER).pod.name for _ in range(2)] == ["p", "db"]
+    assert asleep(subject)
+
+
+def test_the_node_that_a_claim_leaves_is_free_for_others() -> None:
+    """P turns from `n` to `m`; Q, which tolerates what keeps P from `n`, was kept from it by P's claim alone."""
+    subject = claimant()
+    tolerant: dict[str, Any] = {"tolerations": [{"operator": "Exists"}], "preemptionPolicy": "Never"}
+    subject.on(SetPod(pod("q", requests={"cpu": "2"}, priority=1, **tolerant)), 0.0)
+    assert not stepped(subject).decision.node
+    subject.on(DeletePod("low"), 0.5)  # P backs off
+    subject.on(SetNode(node("n", cpu="2", taints=[TAINT])), 0.6)
+    assert evicted(subject.step(LATER)) == ["other"]
+    step = stepped(subject, LATER)
+    assert (step.pod.name, step.decision.node) == ("q", "n")

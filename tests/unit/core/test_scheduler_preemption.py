@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from tests.unit.core.scheduling import node, pod, scheduler, stepped
 
@@ -157,3 +158,14 @@ def test_a_claim_that_is_of_no_use_ends() -> None:
     step = stepped(subject)
     assert step.effects == (Report(step.pod, "Unschedulable", step.decision.message, nominated_node=""),)
     assert not subject.queue.nominated_on("n")
+
+
+def test_a_fault_before_anybody_is_told_to_evict_leaves_nothing_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = crowded()
+    with monkeypatch.context() as broken:
+        broken.setattr(subject.queue, "fail", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            preempts(subject)
+    subject.bind_failed("high", 0.0)  # as a driver does with what a fault has left in flight
+    assert not subject.evictions.victims
+    assert stepped(subject, 5.0).preempted is not None

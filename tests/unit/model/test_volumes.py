@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ksp.model.info import NodeInfo
 from ksp.model.meta import ObjectMeta
@@ -318,6 +320,42 @@ def test_other_claims_are_other_wishes() -> None:
     assert pairs(volumes, large) == ["v9"]
     assert pairs(volumes, small, large) == ["v1", "v9"]
     assert pairs(volumes, small) == ["v1"]
+
+
+CHANGES = st.tuples(
+    st.sampled_from(["v1", "v2", "v3"]),
+    st.none()  # it goes
+    | st.fixed_dictionaries(
+        {
+            "spec": st.builds(
+                lambda of, whose: {
+                    "storageClassName": of,
+                    "claimRef": None if whose is None else ref(*whose)["claimRef"],
+                },
+                st.sampled_from(["local", "other"]),
+                st.sampled_from(
+                    [None, None, ("data",), ("more",), ("data", "elsewhere"), ("data", "ns", "uid-of-old")]
+                ),
+            ),
+            "metadata": st.sampled_from([{}, {"annotations": {CLASS: "other"}}]),
+        }
+    ),
+)
+
+
+@given(st.lists(CHANGES, max_size=12))
+def test_volumes_that_a_claim_may_want_are_found_like_among_all(
+    changes: list[tuple[str, dict[str, Any] | None]],
+) -> None:
+    volumes, plain = kept(), dict[str, PersistentVolume]()
+    wanted = claim(), claim("more"), claim("others", spec={"storageClassName": "other"})
+    for name, change in changes:
+        if change is not None:
+            volumes[name] = plain[name] = volume(name, **change)
+        elif plain.pop(name, None) is not None:
+            del volumes[name]
+        assert volumes == plain
+        assert matching(volumes, wanted, NODE.labels) == matching(plain, wanted, NODE.labels)
 
 
 def test_nothing_changes_volumes_unnoticed() -> None:

@@ -17,7 +17,7 @@ from ksp.model.info import PodInfo
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
 from ksp.ports import Dice
 from ksp.runtime.loop import SchedulingLoop
-from ksp.runtime.observer import Binding
+from ksp.runtime.observer import Binding, Observer, Observers
 
 WITHIN = 5.0
 """Real seconds that anything in these tests may take."""
@@ -176,8 +176,11 @@ class Seen:
 class World:
     """A loop and all that it meets."""
 
-    def __init__(self, limit: int = 100, dice: Dice | None = None, stopwatch: Stopwatch | None = None) -> None:
-        self.timers = VirtualTimers()
+    def __init__(
+        self, limit: int = 100, dice: Dice | None = None, stopwatch: Stopwatch | None = None,
+        timers: VirtualTimers | None = None, observers: Sequence[Observer] = (),
+    ) -> None:  # fmt: skip
+        self.timers = timers or VirtualTimers()
         self.writer = Writer()
         self.recorder = Recorder()
         self.seen = Seen()
@@ -186,7 +189,7 @@ class World:
             self.scheduler,
             self.writer,
             self.recorder,
-            self.seen,
+            Observers((self.seen, *observers)),
             timers=self.timers,
             stopwatch=stopwatch or Stopwatch(),
             limit=limit,

@@ -9,9 +9,12 @@ from tests.unit.core.scheduling import node, pod
 from tests.unit.kube.timers import settle
 from tests.unit.runtime.driving import World, running
 
-from ksp.core.changes import DeleteNode, DeletePod, SetNode, SetPod
+from ksp.core.changes import DeleteNode, DeletePod, SetNode, SetObject, SetPod
 from ksp.core.errors import InternalError
-from ksp.kube.write.writes import Evicted, Failed, Gone
+from ksp.kube.write.writes import Bound, Evicted, Failed, Gone, NotBound
+from ksp.model.decode import convert
+from ksp.model.policy import PodDisruptionBudget
+from ksp.runtime.effects import NAMED
 from ksp.runtime.evictions import AT_A_TIME
 
 MESSAGE = "0/1 nodes are available: 1 Insufficient cpu."
@@ -53,7 +56,7 @@ async def test_victims_go_one_after_another_and_are_told_and_the_pod_takes_their
         world.writer.going[second].set_result(Evicted())
         await settle()
         assert events(world, "Preempted") == [(first, "high on n0"), (second, "high on n0")]
-        assert len(world.loop.evictions) == 0
+        assert len(world.loop.effects.evictions) == 0
         world.writer.held = False
         for name in (first, second):
             world.loop.deliver(DeletePod(name))
@@ -116,7 +119,7 @@ async def test_a_fault_while_evicting_counts_as_not_evicted() -> None:
     )
 
 
-async def test_what_has_begun_is_finished_when_the_pod_that_preempts_goes_away() -> None:
+async def test_no_further_victim_goes_once_the_pod_that_preempts_has_gone_away() -> None:
     world = crowded()
     world.writer.held = True
     wants(world, "2")
@@ -125,11 +128,67 @@ async def test_what_has_begun_is_finished_when_the_pod_that_preempts_goes_away()
         world.loop.deliver(DeletePod("high"))
         world.writer.held = False
         world.writer.going[world.writer.evicted[0][0]].set_result(Evicted())
-        await world.writer.until(lambda w: len(w.evicted) == 2)
         await settle()
-        assert len(events(world, "Preempted")) == 2
-        assert len(world.loop.evictions) == 0
+        assert len(events(world, "Preempted")) == len(world.writer.evicted) == 1
+        assert len(world.loop.effects.evictions) == 0
+    assert not world.scheduler.evictions.victims
     assert world.seen.faults == []
+
+
+async def test_no_further_victim_goes_once_the_pod_that_preempts_has_found_another_node() -> None:
+    world = crowded()
+    world.writer.held = True
+    wants(world, "2")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        world.loop.deliver(SetNode(node("free")))
+        await world.timers.advance(1.1)
+        await world.writer.until(lambda w: w.binds == [("high", "free")])
+        world.writer.going[world.writer.evicted[0][0]].set_result(Evicted())
+        await settle()
+        assert len(world.writer.evicted) == 1
+        assert len(world.loop.effects.evictions) == 0
+        world.writer.open["high"].set_result(Bound())
+    assert not world.scheduler.evictions.victims
+
+
+async def test_a_late_echo_of_an_older_nomination_does_not_end_evictions() -> None:
+    """The pod waited for one node, lost it, and waits for another, when the watch begins to show all that."""
+    world = crowded(nodes=2)
+    world.writer.held = True
+    wants(world, "2")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        first, _ = world.writer.evicted[0]
+        lost = world.scheduler.state.pods[first].node.name
+        (left,) = {"n0", "n1"} - {lost}
+        world.loop.deliver(DeleteNode(lost))
+        await world.timers.advance(1.1)
+        await world.writer.until(lambda w: len(w.evicted) == 2)
+        for shown in (lost, "", left):
+            echo = pod("high", requests={"cpu": "2"}, priority=10, nominated=shown)
+            world.loop.deliver(SetPod(echo))
+            assert [each.uid for each in world.scheduler.queue.nominated_on(left)] == ["high"]
+        world.writer.going[world.writer.evicted[1][0]].set_result(Evicted())
+        await world.writer.until(lambda w: len(w.evicted) == 3)
+    assert world.seen.faults == []
+
+
+async def test_a_fault_in_telling_of_a_victim_is_told_and_leaves_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = crowded()
+
+    def broken(*_: object) -> None:
+        raise InternalError("no event")
+
+    monkeypatch.setattr(world.recorder, "preempted", broken)
+    wants(world, "2")
+    async with running(world):
+        await world.writer.until(lambda w: ("high", "") in w.nominations)
+        ((victim, _),) = world.writer.evicted
+        assert world.seen.faults == [("evicting", victim)]
+        assert not world.scheduler.evictions.victims
 
 
 async def test_evictions_that_have_not_begun_are_left_when_nobody_needs_them_any_more() -> None:
@@ -147,12 +206,12 @@ async def test_evictions_that_have_not_begun_are_left_when_nobody_needs_them_any
             going.set_result(Evicted())
         await world.writer.until(lambda w: len(w.evicted) == AT_A_TIME + 1)
         await settle()
-        assert len(world.loop.evictions) == 0
+        assert len(world.loop.effects.evictions) == 0
         assert unneeded not in {name for _, name in world.writer.evicted}
 
 
 async def test_a_pod_that_lost_its_claim_before_its_turn_is_tried_again() -> None:
-    """Its status may name another node for a moment: what was written of an earlier attempt."""
+    """Somebody else has written another node into its status."""
     world = crowded(nodes=2)
     world.writer.held = True
     wants(world, "1")
@@ -179,6 +238,22 @@ async def test_a_pod_that_goes_away_hears_nothing_of_a_failure() -> None:
         world.writer.going[world.writer.evicted[0][0]].set_result(Failed("no"))
         await settle()
     assert events(world, "FailedScheduling") == [("high", MESSAGE)]
+
+
+async def test_a_pod_that_has_found_another_node_hears_nothing_of_a_failure() -> None:
+    world = crowded()
+    world.writer.held = True
+    wants(world, "2")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        world.loop.deliver(SetNode(node("free")))
+        await world.timers.advance(1.1)
+        await world.writer.until(lambda w: w.binds == [("high", "free")])
+        world.writer.going[world.writer.evicted[0][0]].set_result(Failed("no"))
+        await settle()
+        world.writer.open["high"].set_result(Bound())
+        await settle()
+    assert [note for _, note in events(world, "FailedScheduling")] == [MESSAGE]
 
 
 async def test_a_pod_whose_node_goes_away_preempts_elsewhere_and_hears_of_that_only() -> None:
@@ -232,8 +307,101 @@ async def test_evictions_are_waited_for_at_the_end_and_given_up_in_time(caplog: 
         assert not ending.done()
         await world.timers.advance(11)
         assert await ending == 1
-        assert len(world.loop.evictions) == 0
+        assert len(world.loop.effects.evictions) == 0
     assert "gave up evicting pods for another" in caplog.text
+
+
+async def test_the_log_names_the_first_victims_and_says_how_many_more(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="ksp")
+    names = [f"v{i:02}" for i in range(NAMED + 2)]
+    world = World()
+    world.loop.deliver(SetNode(node("n0", cpu=str(len(names)))))
+    for name in names:
+        world.loop.deliver(SetPod(pod(name, on="n0")))
+    wants(world, str(len(names)))
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == len(names))
+    (said,) = (each for each in caplog.messages if each.startswith("preempts pods of lower priority"))
+    assert "pod=default/high node=n0" in said
+    assert said.count("default/v") == NAMED
+    assert "+2 more" in said
+
+
+async def test_the_log_says_whose_budget_did_not_allow_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="ksp")
+    world = World()
+    world.loop.deliver(SetNode(node("n0")))
+    world.loop.deliver(SetPod(pod("guarded", on="n0", labels={"app": "db"})))
+    world.loop.deliver(SetPod(pod("other", on="n0")))
+    spec = {"selector": {"matchLabels": {"app": "db"}}}
+    budget = convert(PodDisruptionBudget, {"metadata": {"name": "b", "namespace": "default"}, "spec": spec})
+    world.loop.deliver(SetObject("podDisruptionBudgets", "default", "b", budget))
+    wants(world, "4")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 2)
+    (said,) = (each for each in caplog.messages if each.startswith("preempts pods of lower priority"))
+    assert said.endswith("victims=default/guarded,default/other against_budgets=default/guarded")
+
+
+async def test_victims_that_leave_already_are_passed_over() -> None:
+    world = crowded()
+    world.writer.held = True
+    wants(world, "4")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        first, _ = world.writer.evicted[0]
+        gone, leaving, left = sorted({"a", "b", "c", "d"} - {first})
+        world.loop.deliver(DeletePod(gone))
+        world.loop.deliver(SetPod(pod(leaving, on="n0", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})))
+        world.writer.held = False
+        world.writer.going[first].set_result(Evicted())
+        await world.writer.until(lambda w: len(w.evicted) == 2)
+        await settle()
+        assert world.writer.evicted == [(first, "high"), (left, "high")]
+        assert len(world.loop.effects.evictions) == 0
+        assert [each.uid for each in world.scheduler.queue.nominated_on("n0")] == ["high"]
+
+
+async def test_a_victim_that_was_not_bound_after_all_is_spared() -> None:
+    """It counted on the node while it was being bound."""
+    world = crowded("a", "b", "c")
+    world.writer.held = True
+    async with running(world):
+        wants(world, "1", "unlucky", priority=0)
+        await world.writer.until(lambda w: w.binds == [("unlucky", "n0")])
+        wants(world, "4")
+        await world.writer.until(lambda w: len(w.evicted) == 1)
+        first, _ = world.writer.evicted[0]
+        assert first != "unlucky"
+        world.writer.open["unlucky"].set_result(NotBound("refused"))
+        await settle()
+        world.writer.held = False
+        world.writer.going[first].set_result(Evicted())
+        await world.writer.until(lambda w: len(w.evicted) == 3)
+        await settle()
+    assert {name for name, _ in world.writer.evicted} == {"a", "b", "c"}
+
+
+async def test_pods_that_preempt_at_once_do_not_ask_for_the_same_twice() -> None:
+    """Each has to count those that leave for the others' sake among its victims."""
+    names = [f"v{i}" for i in range(12)]
+    world = World()
+    world.loop.deliver(SetNode(node("n0", cpu="12")))
+    for name in names:
+        world.loop.deliver(SetPod(pod(name, on="n0")))
+    world.writer.held = True
+    for i in range(12):
+        wants(world, "1", f"high{i:02}")
+    async with running(world):
+        await world.writer.until(lambda w: len(w.evicted) == AT_A_TIME)
+        while world.writer.going:
+            name, going = next(iter(world.writer.going.items()))
+            going.set_result(Evicted())
+            world.loop.deliver(SetPod(pod(name, on="n0", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})))
+            await settle()
+        assert len(world.loop.effects.evictions) == 0
+        assert {name for name, _ in world.writer.evicted} == set(names)
+        assert len(world.writer.evicted) <= len(names) + AT_A_TIME
 
 
 async def test_only_so_many_pods_have_others_evicted_at_a_time() -> None:

@@ -53,6 +53,15 @@ def test_what_others_wrote_cannot_begin_a_line_or_paint_the_terminal() -> None:
     assert '"one\\nE1121 two\\x1b[31m"' in stream.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("char", "shown"), [("\x9b", "\\x9b"), ("\u2028", "\\u2028"), ("\u202e", "\\u202e"), ("\ud800", "\\ud800")]
+)
+def test_nor_can_what_is_not_ascii(char: str, shown: str) -> None:
+    log, stream = log_of(0)
+    log.info(entry("no", why=f"é{char}31m"))
+    assert f"é{shown}31m" in stream.getvalue()
+
+
 def test_a_traceback_is_indented() -> None:
     log, stream = log_of(0)
     log.error("oh", exc_info=ValueError("what\nelse"))

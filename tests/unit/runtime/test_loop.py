@@ -9,6 +9,7 @@ from tests.unit.core.scheduling import node, pod
 from tests.unit.kube.timers import settle
 from tests.unit.runtime.driving import Stopwatch, World, running
 
+from ksp.core.cache import CachePhase
 from ksp.core.changes import DeleteNode, DeletePod, SetNode, SetPod
 from ksp.core.errors import InternalError
 from ksp.kube.write.writes import Bound, NotBound
@@ -174,7 +175,7 @@ async def test_a_waiting_binding_whose_pod_or_node_went_away_is_not_tried_again(
         world.loop.deliver(change)
         await world.timers.next()
         await settle()
-        assert len(world.loop.binds) == 0
+        assert len(world.loop.effects.binds) == 0
         assert world.seen.failures == [("a", "no connection")]
         still_there = isinstance(change, DeleteNode)
         assert world.recorder.events == [("a", "FailedScheduling", "Binding rejected: no connection")] * still_there
@@ -250,6 +251,23 @@ async def test_a_fault_with_one_pod_is_loud_and_does_not_stop_the_others(caplog:
         'internal error doing=deciding pod=default/first error="InternalError: the dice broke"'
     )
     assert record.exc_info is not None
+
+
+async def test_a_fault_with_one_pod_leaves_one_alone_that_is_bound_and_not_shown_yet() -> None:
+    dice = Loaded(InternalError("the dice broke"), often=0)
+    world = World(dice=dice)
+    for name in ("n1", "n2", "n3"):
+        world.loop.deliver(SetNode(node(name)))
+    world.loop.deliver(SetPod(pod("bound")))
+    async with running(world):
+        await world.writer.until(lambda w: len(w.binds) == 1)
+        await settle()
+        dice.often = 1
+        world.loop.deliver(SetPod(pod("other")))
+        await world.timers.advance(1.1)
+        await world.writer.until(lambda w: len(w.binds) == 2)
+    assert world.seen.faults == [("deciding", "other")]
+    assert world.scheduler.cache.phase("bound") is CachePhase.BOUND
 
 
 async def test_a_fault_that_comes_again_and_again_is_not_turned_in_a_circle(caplog: pytest.LogCaptureFixture) -> None:
@@ -333,7 +351,7 @@ async def test_a_pod_that_is_shown_on_a_node_while_it_is_bound_hears_nothing_of_
         world.loop.deliver(SetPod(pod("a", on="n2")))
         world.writer.open["a"].set_result(NotBound("the pod is on node n2 already"))
         await settle()
-        assert len(world.loop.binds) == 0
+        assert len(world.loop.effects.binds) == 0
     assert (world.recorder.events, world.writer.conditions) == ([], [])
     assert world.scheduler.cache.node_name_of("a") == "n2"
 
@@ -370,7 +388,7 @@ async def test_no_report_is_written_while_the_pod_is_being_bound() -> None:
         world.writer.may_write.set()
         await settle()
         assert last not in [name for name, *_ in world.writer.conditions]
-        assert len(world.loop.reports) == 0
+        assert len(world.loop.effects.reports) == 0
 
 
 async def test_a_fault_while_an_event_is_told_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def test_many_attempts_are_one_label() -> None:
 
 def test_the_core_is_asked_when_somebody_looks() -> None:
     registry, core = CollectorRegistry(), scheduler()
-    registry.register(CoreMetrics(core, lambda: 7))
+    registry.register(CoreMetrics(core, lambda: 7, lambda: 3))
     core.on(SetNode(node("n1")), 0.0)
     core.on(SetPod(pod("runs", on="n1")), 0.0)
     core.on(SetPod(pod("waits")), 0.0)
@@ -127,7 +127,7 @@ def test_the_core_is_asked_when_somebody_looks() -> None:
     assert found['scheduler_scheduler_cache_size{type="pods"}'] == 1
     assert found['scheduler_scheduler_cache_size{type="assumed_pods"}'] == 0
     assert found['scheduler_queue_incoming_pods_total{event="PodAdd",queue="active"}'] == 1
-    assert found["ksp_bindings_in_flight"] == 7
+    assert (found["ksp_bindings_in_flight"], found["ksp_preemptions_in_flight"]) == (7, 3)
     core.step(0.0)
     found = shown(registry)
     assert found['scheduler_pending_pods{queue="active"}'] == 0
@@ -136,7 +136,7 @@ def test_the_core_is_asked_when_somebody_looks() -> None:
 
 def test_equivalence_classes_and_questions_about_unschedulable_pods() -> None:
     registry, core = CollectorRegistry(), scheduler()
-    registry.register(CoreMetrics(core, lambda: 0))
+    registry.register(CoreMetrics(core, lambda: 0, lambda: 0))
     assert shown(registry)['scheduler_equiv_cache_lookups_total{result="hit"}'] == 0
     core.on(SetNode(node("n1")), 0.0)
     core.on(SetPod(pod("runs", on="n1", requests={"cpu": "2"})), 0.0)

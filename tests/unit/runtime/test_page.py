@@ -52,7 +52,7 @@ def test_all_metrics_are_told_of_with_their_labels() -> None:
         make(registry, lambda: 0.0)
     RequestWatch(registry)
     SchedulerMetrics(registry)
-    registry.register(CoreMetrics(scheduler(), lambda: 0))
+    registry.register(CoreMetrics(scheduler(), lambda: 0, lambda: 0))
     registry.register(BuildInfo("", ""))
     suffixes = {"counter": "_total", "info": "_info"}
     made = {family.name + suffixes.get(family.type, "") for family in registry.collect()}

@@ -23,6 +23,7 @@ class Writer:
     begun: list[tuple[str, str]] = field(default_factory=list)
     nominations: list[tuple[str, str | None]] = field(default_factory=list)
     open: list[asyncio.Future[Patched]] = field(default_factory=list)
+    faults: list[tuple[str, str, str]] = field(default_factory=list)
 
     async def set_condition(
         self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None
@@ -35,11 +36,14 @@ class Writer:
     async def clear_nomination(self, pod: PodInfo) -> Patched:
         return await self.set_condition(pod, "", "(cleared)", "")
 
+    def caught(self, where: str, error: Exception, pod: PodInfo) -> None:
+        self.faults.append((where, str(error), pod.name))
+
 
 @asynccontextmanager
 async def sending(writer: Writer, *waiting: str) -> AsyncIterator[Reports]:
     pods = {name: info(name) for name in waiting}
-    reports = Reports(writer, pods.get)
+    reports = Reports(writer, pods.get, writer.caught)
     async with asyncio.timeout(WITHIN):
         task = asyncio.create_task(reports.run())
         yield reports
@@ -148,3 +152,19 @@ async def test_what_could_not_be_said_of_the_node_is_said_with_the_next_report()
             await settle()
         assert writer.begun == [("a", "(cleared)"), ("a", "1"), ("a", "2")]
         assert writer.nominations == [("a", ""), ("a", ""), ("a", None)]
+
+
+async def test_faults_of_the_writer_are_told_and_the_next_reports_are_sent() -> None:
+    writer, names = Writer(), [f"p{i}" for i in range(SENDERS + 1)]
+    async with sending(writer, *names) as reports:
+        for name in names:
+            reports.put(report(name))
+        await settle()
+        for each in writer.open[:SENDERS]:
+            each.set_exception(ValueError("a bug"))
+        await settle()
+        assert [name for name, _ in writer.begun] == names
+        reports.put(report(names[0], "again"))
+        await settle()
+        assert writer.begun[-1] == (names[0], "again")
+    assert writer.faults == [("reporting", "a bug", name) for name in names[:SENDERS]]

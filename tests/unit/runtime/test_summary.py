@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 from tests.unit.core.scheduling import node, pod
+from tests.unit.kube.timers import VirtualTimers
 from tests.unit.runtime.driving import World, running
 
 from ksp.core.changes import SetNode, SetPod
-from ksp.runtime.observer import Observers
 from ksp.runtime.summary import EVERY, Summary
 
 
@@ -15,9 +15,9 @@ async def test_what_was_done_is_said_every_ten_seconds_and_nothing_while_nothing
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", logger="ksp.runtime.summary")
-    world = World()
-    summary = Summary(world.timers)
-    world.loop._observer = Observers((world.seen, summary))
+    timers = VirtualTimers()
+    summary = Summary(timers)
+    world = World(timers=timers, observers=(summary,))
     for name in ("a", "b"):
         world.loop.deliver(SetPod(pod(name)))
     world.loop.deliver(SetPod(pod("large", requests={"cpu": "99"})))

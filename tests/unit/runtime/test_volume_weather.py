@@ -221,7 +221,7 @@ async def test_pods_are_bound_after_their_volumes_and_where_these_can_be_used(se
             await weather.timers.next()
             if turn in (40, 60, 80):
                 weather.delete_a_pod()
-            if turn > 80 and weather.place.keys() == weather.pods.keys() and not weather.loop.binds:
+            if turn > 80 and weather.place.keys() == weather.pods.keys() and not weather.loop.effects.binds:
                 break
         for each in others:
             each.cancel()
@@ -232,7 +232,7 @@ async def test_pods_are_bound_after_their_volumes_and_where_these_can_be_used(se
         await asyncio.gather(running, *others, return_exceptions=True)
     scheduler = weather.loop.scheduler
     assert weather.place.keys() == weather.pods.keys()
-    assert (len(scheduler.queue), len(scheduler.bindings), len(weather.loop.binds)) == (0, 0, 0)
+    assert (len(scheduler.queue), len(scheduler.bindings), len(weather.loop.effects.binds)) == (0, 0, 0)
     assert scheduler.cache_size() == {"nodes": NODES, "pods": len(weather.pods), "assumed_pods": 0}
     volumes, claims = (scheduler.state.objects[kind] for kind in ("persistentVolumes", "persistentVolumeClaims"))
     assert {name: (each.spec, each.status) for name, each in volumes.items()} == {

@@ -18,6 +18,7 @@ from ksp.model.decode import convert
 from ksp.model.pod import Pod
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from ksp.policy.profile import DEFAULT_BIND_TIMEOUT
+from ksp.runtime.observer import Binding
 
 CLASS = {"metadata": {"name": "late"}, "provisioner": "example.com/x", "volumeBindingMode": "WaitForFirstConsumer"}
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -138,7 +139,7 @@ async def test_a_pod_that_waits_for_volumes_takes_no_turn_from_others() -> None:
         assert world.seen.decisions == [("a", "n1")]
         world.writer.writing["a"].set_result(VolumesWritten())
         await world.writer.until(lambda w: list(w.writing) == ["b"])
-        assert len(world.loop.binds) == 1
+        assert len(world.loop.effects.binds) == 1
         assert world.writer.binds == []
 
 
@@ -246,7 +247,7 @@ async def test_a_pod_that_goes_while_its_volumes_are_written() -> None:
         show_bound(world, "a")
         await settle()
     assert (world.writer.binds, world.recorder.events, world.writer.conditions) == ([], [], [])
-    assert (len(world.loop.binds), len(world.scheduler.bindings), world.seen.faults) == (0, 0, [])
+    assert (len(world.loop.effects.binds), len(world.scheduler.bindings), world.seen.faults) == (0, 0, [])
     assert world.scheduler.state.nodes["n1"].pod_count == 0
 
 
@@ -334,6 +335,27 @@ async def test_a_fault_before_the_volumes_are_written_takes_the_pod_back(monkeyp
 
 def _broken(*_: object) -> None:
     raise InternalError("a bug")
+
+
+async def test_a_fault_with_one_of_several_pods_whose_volumes_are_bound_leaves_the_others_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = world_with("a", "b")
+    start = world.loop.effects.binds.start
+
+    def broken_for_a(binding: Binding) -> None:
+        if binding.pod.name == "a":
+            raise InternalError("a bug")
+        start(binding)
+
+    async with running(world):
+        await world.writer.until(lambda w: len(w.volumes) == 2)
+        await settle()
+        monkeypatch.setattr(world.loop.effects.binds, "start", broken_for_a)
+        show_bound(world, "a")
+        show_bound(world, "b")
+        await world.writer.until(lambda w: w.binds == [("b", "n1")])
+    assert world.seen.faults == [("deciding", "a")]
 
 
 async def test_a_fault_while_volumes_are_written_counts_as_not_bound() -> None:

@@ -34,11 +34,18 @@ class Weather:
         self.told: dict[str, Pod] = {}
         self.conditions = self.evicted = 0
         self.going: set[str] = set()
+        self.said: dict[str, list[str]] = {}
+        self.wrong: list[str] = []
         self.later: list[asyncio.Task[None]] = []
         self.loop = SchedulingLoop(
             Scheduler([default_profile()], RandomDice(seed)), self, Recorder(), Seen(),
             timers=self.timers, stopwatch=Stopwatch(0.002), limit=self.random.choice([1, 3, 100]),
         )  # fmt: skip
+
+    def insist(self, holds: bool, what: str) -> None:
+        """For the end of the test: what a writer raises is a fault, which the loop lives with."""
+        if not holds:
+            self.wrong.append(what)
 
     def create(self, name: str) -> None:
         self.told[name] = pod(name, priority=self.random.randrange(3))
@@ -55,7 +62,7 @@ class Weather:
             raise ZeroDivisionError("a bug of the writer")
         if pod.name not in self.told:
             return NotBound("gone", gone=True)
-        assert pod.name not in self.place, "bound twice"
+        self.insist(pod.name not in self.place, "bound twice")
         self.place[pod.name] = node
         if self.random.random() < 0.5:
             self.show(pod.name)
@@ -65,19 +72,39 @@ class Weather:
         return Bound()
 
     async def bind_volumes(self, pod: PodInfo, *_: object) -> VolumesWritten | NotBound:
-        raise AssertionError(f"{pod!r} has no volumes")
+        self.insist(False, "the pod has no volumes")
+        return NotBound("no volumes")
 
     async def set_condition(
         self, pod: PodInfo, reason: str, message: str, nominated_node: str | None = None
     ) -> Patched:
+        """What failed may have happened, and what has happened is shown some time later, one after another."""
         self.conditions += 1
-        return self.random.choice([Patched.SENT, Patched.FAILED])
+        outcome = self.random.choice([Patched.SENT, Patched.FAILED])
+        if nominated_node is not None and (outcome is Patched.SENT or self.random.random() < 0.3):
+            self.said.setdefault(pod.name, []).append(nominated_node)
+            self.later.append(asyncio.create_task(self._echo_later(pod.name)))
+        await self.timers.sleep(self.random.choice([0, 0.1]))
+        return outcome
 
     async def clear_nomination(self, pod: PodInfo) -> Patched:
-        return await self.set_condition(pod, "", "")
+        return await self.set_condition(pod, "", "", "")
+
+    async def _echo_later(self, name: str) -> None:
+        """It moves no claim: what the status says was decided by the scheduler, perhaps long ago."""
+        await self.timers.sleep(self.random.choice([0, 0.1, 1, 5]))
+        node = self.said[name].pop(0)
+        if name in self.told:
+            nominations = self.loop.scheduler.queue.nominations
+            before = nominations.node_of(name)
+            self.told[name] = replace(self.told[name], status=replace(self.told[name].status, nominated_node_name=node))
+            self.loop.deliver(SetPod(self.told[name]))
+            assert nominations.node_of(name) == before
 
     async def evict(self, victim: PodInfo, preemptor: PodInfo) -> Evicted | Gone | Failed:
-        assert victim.priority < preemptor.priority
+        self.insist(victim.priority < preemptor.priority, "the victim is as important")
+        claim = self.loop.scheduler.queue.nominations.node_of(preemptor.uid)
+        self.insist(claim is not None, "nobody needs the victim's place")
         await self.timers.sleep(self.random.choice([0, 0.1, 3]))
         what = self.random.random()
         if what < 0.15:
@@ -119,7 +146,8 @@ class Weather:
     def settled(self) -> bool:
         """All pods have their place, and nothing is under way."""
         going = self.going & self.told.keys()
-        return self.place.keys() == self.told.keys() and not (self.loop.binds or self.loop.evictions or going)
+        effects = self.loop.effects
+        return self.place.keys() == self.told.keys() and not (effects.binds or effects.evictions or going)
 
     def delete(self, name: str) -> None:
         del self.told[name]
@@ -150,6 +178,7 @@ async def test_all_pods_end_up_on_nodes_once_and_no_node_is_asked_for_more_than_
         weather.loop.stop()
         await weather.timers.advance(20)
         await asyncio.gather(running, *weather.later)
+    assert weather.wrong == []
     assert weather.place.keys() == weather.told.keys()
     assert weather.evicted > 0
     scheduler = weather.loop.scheduler

@@ -24,6 +24,16 @@ kind: PodDisruptionBudget
 metadata: {name: a}
 spec:
 """
+PRIORITY_CLASS = """apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: a}
+value: 1
+"""
+STORAGE_CLASS = """apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: a}
+"""
+POLICIES = "`never` is not one of Never, PreemptLowerPriority"
 PART = "a number of pods or a part of a hundred is expected"
 RESOURCES = "spec.containers[0].resources"
 NO_SUCH = "there is no such resource; one that is not Kubernetes' own has a domain, such as nvidia.com/gpu"
@@ -44,6 +54,16 @@ def affinity(kind: str, weight: int) -> str:
         (BUDGET + "  minAvailable: -1\n", 5, "spec.minAvailable", f"{PART}, not `-1`"),
         (BUDGET + "  minAvailable: 1.5\n", 5, "spec.minAvailable", f"{PART}, not `1.5`"),
         (BUDGET + "  maxUnavailable: half\n", 5, "spec.maxUnavailable", f"{PART}, not `half`"),
+        (
+            BUDGET + "  minAvailable: 1\n  maxUnavailable: 1\n", 6, "spec.maxUnavailable",
+            "stands beside `minAvailable`: a budget has one of them",
+        ),
+        (POD + "  preemptionPolicy: never\n", 7, "spec.preemptionPolicy", POLICIES),
+        (PRIORITY_CLASS + "preemptionPolicy: never\n", 5, "preemptionPolicy", POLICIES),
+        (
+            STORAGE_CLASS + "volumeBindingMode: WaitForConsumer\n", 4, "volumeBindingMode",
+            "`WaitForConsumer` is not one of Immediate, WaitForFirstConsumer",
+        ),
         (resources('requests: {cpu: "-1"}'), 8, f"{RESOURCES}.requests.cpu", "-1 is negative"),
         (resources("requests: {cpu: -0.5}"), 8, f"{RESOURCES}.requests.cpu", "-0.5 is negative"),
         (resources("limits: {memory: -1Gi}"), 8, f"{RESOURCES}.limits.memory", "-1Gi is negative"),

@@ -147,5 +147,34 @@ def test_what_does_not_take_part_is_noted(tmp_path: Path) -> None:
         assert word in notes
 
 
+@pytest.mark.parametrize(
+    ("version", "selector", "why"),
+    [
+        ("v1", "", "it has no selector"),
+        ("v1beta1", ", selector: {}", "an empty one in policy/v1beta1"),
+        ("v1", ", selector: {matchExpressions: [{key: app, operator: Inn, values: [a]}]}", "Inn"),
+    ],
+)
+def test_a_budget_that_protects_nobody_is_noted(tmp_path: Path, version: str, selector: str, why: str) -> None:
+    text = f"{{kind: PodDisruptionBudget, apiVersion: policy/{version}, metadata: {{name: b, namespace: d}}, spec: {{"
+    (note,) = workload(tmp_path, f"{text}minAvailable: 1{selector}}}}}").notes
+    assert "PodDisruptionBudget d/b protects no pod: " in note
+    assert why in note
+    assert not workload(tmp_path, f"{text}minAvailable: 1, selector: {{matchLabels: {{a: b}}}}}}}}").notes
+
+
+def test_a_volume_without_capacity_and_claims_of_a_class_that_is_gone_are_noted(tmp_path: Path) -> None:
+    def claim(name: str, spec: str) -> str:
+        return f"{{kind: PersistentVolumeClaim, apiVersion: v1, metadata: {{name: {name}}}, spec: {{{spec}}}}}"
+
+    volume = "{kind: PersistentVolume, apiVersion: v1, metadata: {name: v}, spec: {}}"
+    claims = [claim(name, "storageClassName: gone") for name in ("a", "b")]
+    others = [claim("c", "storageClassName: gone, volumeName: w"), claim("d", 'storageClassName: ""')]
+    assert workload(tmp_path, volume, *claims, *others).notes == (
+        "PersistentVolume v says no capacity: it counts as one of size 0",
+        "there is no StorageClass gone: nothing is made for its open claims (2)",
+    )
+
+
 def test_a_limit_takes_the_first_arrivals(tmp_path: Path) -> None:
     assert [a.pod.metadata.name for a in workload(tmp_path, pod("b"), pod("a")).limited(1).arrivals] == ["b"]

@@ -37,6 +37,9 @@ class Pods(Kind):
         if context.version.copies_topology and obj["spec"].get("nodeName"):
             copy_topology(obj["metadata"], obj["spec"]["nodeName"], context)
 
+    def complete(self, obj: Json, context: Context) -> None:
+        admit_priority(obj, context)
+
     def admit_update(self, new: Json, old: Json, context: Context) -> None:
         if not context.subresource:
             _tolerate_for_a_while(new["spec"])

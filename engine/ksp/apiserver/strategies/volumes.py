@@ -109,13 +109,12 @@ class PersistentVolumeClaims(Kind):
         obj["status"].setdefault("phase", "Pending")
 
     def admit_create(self, obj: Json, context: Context) -> None:
-        if context.loading:
-            return
         protect(obj, "kubernetes.io/pvc-protection")
-        if obj["spec"].get("storageClassName") is None and _OLD_CLASS not in (obj["metadata"].get("annotations") or {}):
-            found = _default_class(obj, context)
-            if found:
-                obj["spec"]["storageClassName"] = found
+        _name_class(obj, context)
+
+    def complete(self, obj: Json, context: Context) -> None:
+        if not obj["spec"].get("volumeName"):
+            _name_class(obj, context)
 
     def prepare_for_create(self, obj: Json, context: Context) -> None:
         if not context.loading:
@@ -158,10 +157,18 @@ def _fixed_part(spec: Json, old: Json) -> Json:
     return {name: value for name, value in spec.items() if name not in free}
 
 
+def _name_class(claim: Json, context: Context) -> None:
+    """A claim that names no class gets the default one, if there is one."""
+    if claim["spec"].get("storageClassName") is None and _OLD_CLASS not in (claim["metadata"].get("annotations") or {}):
+        found = _default_class(claim, context)
+        if found:
+            claim["spec"]["storageClassName"] = found
+
+
 def _default_class(claim: Json, context: Context) -> str:
     """The newest default class. 1.19 refuses to choose between several."""
     found = [each for each in context.objects.list(CLASSES) if _is_default(each)]
-    if len(found) > 1 and context.version.minor < 26:
+    if len(found) > 1 and context.version.minor < 26 and not context.loading:
         why = f"Internal error occurred: {len(found)} default StorageClasses were found"
         raise forbidden("", "persistentvolumeclaims", claim["metadata"].get("name", ""), why)
     newest = max(

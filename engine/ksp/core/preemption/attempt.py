@@ -8,19 +8,18 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from ksp.core.alike import Alike, Reads, Signature, Signatures
+from ksp.core.alike import Alike, Reads, Signatures
 from ksp.core.equivalence.present import Present
 from ksp.core.filter import Filtered
 from ksp.core.fits import Fits
 from ksp.core.nominations import Nominations
 from ksp.core.preemption.budgets import Budgets
 from ksp.core.preemption.eligibility import final, may_preempt, resolvable, waits_on
-from ksp.core.preemption.search import Memory, Option, Search, Victims
+from ksp.core.preemption.search import Memory, Option, Outcomes, Search
 from ksp.model.info import PodInfo
 from ksp.policy.profile import Profile
 from ksp.ports import Dice
 
-BUDGETS: Final = "podDisruptionBudgets"
 KINDS: Final = 16  # of searches whose outcomes are remembered
 MOST: Final = 20_000  # outcomes of each
 
@@ -28,11 +27,13 @@ MOST: Final = 20_000  # outcomes of each
 @dataclass(frozen=True, slots=True)
 class Preempted:
     """The victims have to leave the node, in this order, so that the pod finds room there; none have to if it fits by
-    now. `cleared` are pods of lower priority that are nominated to the node: they lose that claim."""
+    now. `cleared` are pods of lower priority that are nominated to the node: they lose that claim. The eviction of the
+    first `violations` victims violates a disruption budget."""
 
     node: str
     victims: tuple[PodInfo, ...]
     cleared: tuple[PodInfo, ...]
+    violations: int = 0
 
 
 class NotEligible:
@@ -53,9 +54,9 @@ class Preemption:
         self.nominations = nominations
         self.dice = dice
         self._alike = Alike()
-        self._budgets = Budgets(self.state.objects[BUDGETS])
-        self._budgets_generation = self.state.generation_of(BUDGETS)
-        self._outcomes: LRUCache[Hashable, dict[Signature, Victims | None]] = LRUCache(KINDS)
+        self._budgets = Budgets(self.state)
+        self._coverage = self._budgets.coverage
+        self._outcomes: LRUCache[Hashable, Outcomes] = LRUCache(KINDS)
         self._signatures: LRUCache[Hashable, Signatures] = LRUCache(KINDS)
 
     def attempt(
@@ -102,14 +103,14 @@ class Preemption:
         return Search(self.state, reads, self._alike, budgets, self.nominations.nodes(), self._memory(reads))
 
     def _current_budgets(self) -> Budgets:
-        """What is remembered is remembered of these budgets."""
-        generation = self.state.generation_of(BUDGETS)
-        if generation != self._budgets_generation:
-            self._budgets = Budgets(self.state.objects[BUDGETS])
-            self._budgets_generation = generation
+        """What is remembered is remembered while they cover the same pods."""
+        budgets = self._budgets
+        budgets.follow()
+        if budgets.coverage != self._coverage:
+            self._coverage = budgets.coverage
             self._outcomes.clear()
             self._signatures.clear()
-        return self._budgets
+        return budgets
 
     def _memory(self, reads: Reads) -> Memory:
         kind = reads.kind()
@@ -125,7 +126,8 @@ class Preemption:
     def _preempted(self, pod: PodInfo, chosen: Option) -> Preempted:
         nominated = self.nominations.on(chosen.node)
         cleared = tuple(other for other in nominated if other.priority < pod.priority)
-        return Preempted(chosen.node, chosen.candidate().victims, cleared)
+        candidate = chosen.candidate()
+        return Preempted(chosen.node, candidate.victims, cleared, candidate.violations)
 
     def _claim(self, pod: PodInfo) -> str:
         """The node that the pod is nominated to."""

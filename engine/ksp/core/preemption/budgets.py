@@ -11,24 +11,62 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from ksp.core.state import ClusterState
 from ksp.model.info import PodInfo
 from ksp.model.policy import PodDisruptionBudget
 
 Covering = tuple[tuple[str, str], ...]  # namespaces and names of budgets
 
+Key = tuple[str, str]
+
+KIND: Final = "podDisruptionBudgets"
 MOST: Final = 100_000  # pods whose budgets are remembered
 _NONE: Final[Mapping[str, PodDisruptionBudget]] = {}
 
 
 class Budgets:
-    """The budgets by namespace and name, while none of them changes."""
+    """The budgets of a state. What they allow changes often, whom they cover seldom: `coverage` grows when the latter
+    may have, `version` with each change of what one allows."""
 
-    def __init__(self, budgets: Mapping[str, Mapping[str, PodDisruptionBudget]]) -> None:
-        self._budgets = budgets
+    def __init__(self, state: ClusterState) -> None:
+        self.coverage = 0
+        self.version = 0
+        self._state = state
+        self._generation = state.generation_of(KIND)
+        self._budgets: Mapping[str, Mapping[str, PodDisruptionBudget]] = state.objects[KIND]
+        self._all = self._listed()
+        self._changed: dict[Key, int] = {}  # at which version, of those that allow another number by now
         self._known: dict[str, tuple[PodInfo, Covering]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._budgets)
+
+    def follow(self) -> None:
+        """Take in what changed."""
+        generation = self._state.generation_of(KIND)
+        if generation == self._generation:
+            return
+        self._generation = generation
+        before, self._all = self._all, self._listed()
+        if before.keys() != self._all.keys() or any(_covers_others(before[key], b) for key, b in self._all.items()):
+            self.coverage += 1
+            self._known.clear()
+            self._changed.clear()
+            return
+        self.version += 1
+        for key, budget in self._all.items():
+            if budget.status.disruptions_allowed != before[key].status.disruptions_allowed:
+                self._changed[key] = self.version
+
+    def stand(self, coverings: Iterable[Covering], version: int) -> bool:
+        """Whether these budgets allow what they allowed at that version."""
+        if version == self.version:
+            return True
+        changed = self._changed
+        return all(changed.get(key, 0) <= version for covering in coverings for key in covering)
+
+    def _listed(self) -> dict[Key, PodDisruptionBudget]:
+        return {(space, name): budget for space, there in self._budgets.items() for name, budget in there.items()}
 
     def covering(self, pod: PodInfo) -> Covering:
         """The budgets that cover the pod."""
@@ -50,7 +88,7 @@ class Budgets:
     def split(self, pods: Iterable[PodInfo]) -> tuple[list[int], list[int]]:
         """The places of the pods whose eviction would violate a budget, and of the others, if they were evicted in this
         order. Each counts against the budgets for those after it, be it spared later or not."""
-        left: dict[tuple[str, str], int] = {}
+        left: dict[Key, int] = {}
         violating: list[int] = []
         others: list[int] = []
         for place, pod in enumerate(pods):
@@ -61,7 +99,7 @@ class Budgets:
             (violating if violates else others).append(place)
         return violating, others
 
-    def _allowed(self, key: tuple[str, str]) -> int:
+    def _allowed(self, key: Key) -> int:
         namespace, name = key
         return self._budgets[namespace][name].status.disruptions_allowed
 
@@ -73,4 +111,11 @@ def _covers(budget: PodDisruptionBudget, pod: PodInfo) -> bool:
         and bool(pod.labels)
         and pod.name not in budget.status.disrupted_pods
         and selector.matcher(pod.labels)
+    )
+
+
+def _covers_others(before: PodDisruptionBudget, now: PodDisruptionBudget) -> bool:
+    """Whether the one may cover other pods than the other did."""
+    return before is not now and (
+        before.spec.selector != now.spec.selector or before.status.disrupted_pods != now.status.disrupted_pods
     )

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, MutableMapping, Seque
 from contextlib import closing
 from dataclasses import dataclass
 
-from ksp.core.alike import HOPELESS, Alike, Alone, Nominated, Reads, Signature, Signatures
+from ksp.core.alike import HOPELESS, Alike, Alone, Nominated, Reads, Signature, Signatures, Together
 from ksp.core.bare_node import BareNode
 from ksp.core.filter import Refused, judge
 from ksp.core.fits import Fits
@@ -51,6 +51,9 @@ class Victims:
     from_last: int
 
 
+Group = tuple[Victims, list[NodeInfo]]
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """A node with its victims."""
@@ -73,12 +76,15 @@ class Option:
         return started(self.shape.pods[-from_last]) if from_last else ""
 
 
+Outcomes = MutableMapping[Signature, tuple[Victims | None, int]]  # and which version of the budgets they are of
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What came of earlier searches: `outcomes` where the rules that read sums make the same of the pod (`Reads.kind`),
     `signatures` of nodes where all rules do, and the priority is the same."""
 
-    outcomes: MutableMapping[Signature, Victims | None]
+    outcomes: Outcomes
     signatures: Signatures
 
 
@@ -100,22 +106,19 @@ class Search:
     def options(self, nodes: Iterable[NodeInfo]) -> list[Option]:
         """The nodes that victims would help, in order."""
         nodes = list(nodes)
-        priority = self.pod.priority
-        options = [Option(shape, victims, priority) for victims, group in self._groups(nodes) for shape in group]
-        return _in_order(options, nodes)
+        return _in_order(self._options(list(self._groups(nodes))), nodes)
 
     def best(self, nodes: Iterable[NodeInfo]) -> list[Option]:
         """Those between which only the dice can decide, in the order of the nodes."""
         nodes = list(nodes)
         least: Rank | None = None
-        best: list[tuple[Victims, list[Shape]]] = []
+        best: list[Group] = []
         for victims, group in self._groups(nodes):
             if least is None or victims.rank < least:
                 least, best = victims.rank, []
             if victims.rank == least:
                 best.append((victims, group))
-        options = [Option(shape, victims, self.pod.priority) for victims, group in best for shape in group]
-        return _in_order(_latest(options), nodes)
+        return _in_order(_latest(self._options(best)), nodes)
 
     def any(self, nodes: Iterable[NodeInfo]) -> bool:
         """Whether there is an option among the nodes."""
@@ -129,24 +132,31 @@ class Search:
 
     # ---- groups of nodes
 
-    def _groups(self, nodes: Sequence[NodeInfo]) -> Generator[tuple[Victims, list[Shape]]]:
-        """The nodes where victims help, each group with its victims."""
-        alone: list[list[Shape]] = []
+    def _options(self, groups: Iterable[Group]) -> list[Option]:
+        """Each node of the groups. No trial is under way."""
+        return [Option(self._shape(node), victims, self.pod.priority) for victims, group in groups for node in group]
+
+    def _groups(self, nodes: Sequence[NodeInfo]) -> Generator[Group]:
+        """The nodes where victims help, each group with its victims. Between two of them a trial may be under way."""
+        alone: list[Shape] = []
         for signature, group in self._alike(nodes).items():
             if isinstance(signature, Alone):
-                alone.append(group)
+                alone += map(self._shape, group)
             elif signature != HOPELESS:
                 victims = self._on_copy(signature, group[0])
                 if victims is not None:
                     yield victims, group
         if alone:
             with WhatIf(self.state, self.fits) as trial:
-                for group in alone:
-                    victims = self._in_the_state(trial, group[0])
+                for shape in alone:
+                    victims = self._in_the_state(trial, shape)
                     if victims is not None:
-                        yield victims, group
+                        yield victims, [shape.node]
 
-    def _alike(self, nodes: Sequence[NodeInfo]) -> dict[Signature, list[Shape]]:
+    def _shape(self, node: NodeInfo) -> Shape:
+        return self.alike.shape(node, self.reads)
+
+    def _alike(self, nodes: Sequence[NodeInfo]) -> dict[Signature, list[NodeInfo]]:
         covered = self.budgets.covering if self.budgets else None
         signatures = self.memory.signatures
         return self.alike.groups(self.reads, nodes, nominated=self.nominated, covered=covered, signatures=signatures)
@@ -158,11 +168,14 @@ class Search:
 
     # ---- one node
 
-    def _on_copy(self, signature: Signature, shape: Shape) -> Victims | None:
-        outcomes = self.memory.outcomes
-        if signature not in outcomes:
-            outcomes[signature] = self._victims(_OnCopy(self, shape.node), shape)
-        return outcomes[signature]
+    def _on_copy(self, signature: Signature, node: NodeInfo) -> Victims | None:
+        known = self.memory.outcomes.get(signature)
+        covered = signature.covered if isinstance(signature, Together) else ()
+        if known is not None and self.budgets.stand(covered, known[1]):
+            return known[0]
+        victims = self._victims(_OnCopy(self, node), self._shape(node))
+        self.memory.outcomes[signature] = victims, self.budgets.version
+        return victims
 
     def _in_the_state(self, trial: WhatIf, shape: Shape) -> Victims | None:
         with trial.nested():

@@ -31,6 +31,7 @@ from ksp.kube.http.client import Client
 from ksp.kube.http.forbidden import explained
 from ksp.kube.timers import Timers
 from ksp.kube.write.patience import Patience
+from ksp.kube.write.refusals import is_gone
 from ksp.model.decode import DecodeError
 
 MOST_SENT: Final = 5
@@ -147,7 +148,7 @@ class Settler:
                 response = await self._client.request("GET", request.where, timeout=self._patience.read, retry=False)
                 return request.read(response.body)
             except ApiError as error:
-                if error.status == 404 and error.reason == "NotFound":
+                if is_gone(error):
                     return None
                 why, pause = explained(error), min(error.retry_after or 0.0, LONGEST_PAUSE)
             except (UnreachableError, OutcomeUnknownError) as error:
@@ -166,7 +167,7 @@ def _refusal(error: ApiError) -> Sent:
     match error.status:
         case 409:
             return Sent(Kind.CONFLICT, error.message)
-        case 404 if error.reason == "NotFound":
+        case 404 if is_gone(error):
             return Sent(Kind.REFUSED, error.message, gone=True)
         case 400 | 403 | 405 | 413 | 415 | 422:
             return Sent(Kind.REFUSED, explained(error))

@@ -270,6 +270,23 @@ def test_of_nodes_that_are_refused_for_good_and_nodes_with_claims_all_rules_are_
     assert cycle.denied_by(info("p")) == frozenset({"Odd", "Tight"})
 
 
+def test_a_pod_that_its_own_node_does_not_take_because_of_another_claim_is_kept_by_that() -> None:
+    claims = Nominations()
+    state = cluster(node("a"), node("b", labels={"odd": "yes"}))
+    rules = "predicate Odd { deny 'odd' when 'odd' in node.labels } predicate Tight { deny 't' when node.podCount > 0 }"
+    cycle = cycle_of(profile_of(rules, "predicates { Odd, Tight }"), state, nominations=claims)
+    mine = info("mine", priority=5)
+    claims.put(mine, "a")
+    assert cycle.denied_by(mine, claims) == frozenset()
+    claims.put(info("other", priority=9), "a")
+    assert cycle.denied_by(mine, claims) == frozenset({"Odd", "Tight"})
+    state.remove_node("b")
+    assert cycle.denied_by(mine, claims) == frozenset({"Tight"})
+    assert cycle.denied_by(info("third", priority=5), claims) == frozenset({"Tight"})
+    claims.remove("other")
+    assert cycle.denied_by(mine, claims) == frozenset()
+
+
 def test_who_may_deny_is_not_only_who_does_so_first() -> None:
     rules = """
     predicate Small { deny 's' when node.podCount > 0 }

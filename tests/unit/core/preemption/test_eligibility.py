@@ -45,6 +45,14 @@ def test_a_nomination_that_is_known_is_newer_than_the_status() -> None:
     assert isinstance(world.attempt(pod), Preempted)
 
 
+def test_a_nomination_that_was_withdrawn_does_not_count_though_the_status_has_it_still() -> None:
+    world, pod = full(**LEAVING), urgent(nominated="n")
+    world.nominations.put_if_claimed(pod)
+    assert world.attempt(pod) is NOT_ELIGIBLE
+    world.nominations.withdraw(pod)
+    assert isinstance(world.attempt(pod), Preempted)
+
+
 @pytest.mark.parametrize("why", ["nobody leaves", "another node", "the same priority", "the node is gone"])
 def test_a_nominated_pod_that_waits_for_nobody_may_preempt(why: str) -> None:
     world = full(**({} if why == "nobody leaves" else LEAVING | {"priority": 10 if why == "the same priority" else 0}))

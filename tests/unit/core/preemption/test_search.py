@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.unit.core.scheduling import anti_affinity, node, profile_of
 
 from ksp.core.bare_node import BareNode
 from ksp.model.decode import convert
-from ksp.model.info import NodeInfo
+from ksp.model.info import NodeInfo, PodInfo
 from ksp.model.storage import CSINode
 
 WEB = {"app": "web"}
@@ -74,16 +75,51 @@ def test_nodes_change_come_and_go() -> None:
     assert world.victims(urgent("four")) == ("n", ["low"])
 
 
-def test_a_large_pool_is_judged_once_and_not_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    copied: list[str] = []
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The nodes of which copies were made: those that were judged."""
+    names: list[str] = []
 
     class Counted(BareNode):
         def __init__(self, node: NodeInfo) -> None:
-            copied.append(node.name)
+            names.append(node.name)
             super().__init__(node)
 
     monkeypatch.setattr("ksp.core.preemption.search.BareNode", Counted)
+    return names
+
+
+def test_a_large_pool_is_judged_once_and_not_again(copied: list[str]) -> None:
     world = World({f"n{i}": [running(f"p{i}", cpu="4")] for i in range(100)})
     for name in ("one", "two"):
         assert len(world.preemption.search(urgent(name)).best(world.state.node_list())) == 100
     assert copied == ["n0"]
+
+
+def test_what_a_budget_allows_concerns_the_nodes_of_those_whom_it_covers(copied: list[str]) -> None:
+    world = World({app: [running(app, cpu="4", labels={"app": app})] for app in "abc"})
+    for app in "ab":
+        world.budget(app, {"matchLabels": {"app": app}}, allowed=1)
+    for allowed, judged, best in ((1, "abc", "abc"), (0, "b", "ac"), (0, "", "ac"), (1, "b", "abc")):
+        world.budget("b", {"matchLabels": {"app": "b"}}, allowed=allowed)
+        options = world.preemption.search(urgent()).best(world.state.node_list())
+        assert [option.node for option in options] == list(best)
+        assert copied == list(judged)
+        copied.clear()
+    world.budget("b", {"matchLabels": {"app": "c"}})
+    assert [option.node for option in world.preemption.search(urgent()).best(world.state.node_list())] == ["a", "b"]
+    assert copied == ["a", "b", "c"]
+
+
+def test_pods_that_are_gone_are_not_kept_for_searches_that_nobody_repeats() -> None:
+    world = World({f"n{i}": [running(f"forgotten{i}", cpu="4")] for i in range(3)})
+    for priority in (8, 9, 10):
+        assert world.preemption.would_help(urgent(priority=priority))
+    for i in range(3):
+        world.state.remove_pod(f"forgotten{i}")
+        world.state.add_pod(running(f"known{i}", cpu="4"), f"n{i}")
+    assert world.preemption.would_help(urgent(priority=10))
+    gc.collect()
+    names = {each.name for each in gc.get_objects() if isinstance(each, PodInfo)}
+    assert "known0" in names
+    assert not [name for name in names if name.startswith("forgotten")]
