@@ -254,8 +254,11 @@ def node_too_early(report: Report, span: Span, keyword: str, root: str) -> None:
 
 
 def not_a_relation(report: Report, span: Span, where: str) -> None:
-    known = "" if "feasible" in where else "only a priority knows which nodes are `feasible`"
-    report.error("KSP0307", span, f"a view runs over {where}", "not a relation", known)
+    if span.text.startswith("cluster."):
+        help = "other objects of the cluster are gone through with `exists`, `filter` and `map`"
+    else:
+        help = "" if "feasible" in where else "only a priority knows which nodes are `feasible`"
+    report.error("KSP0307", span, f"a view runs over {where}", "not a relation", help)
 
 
 def bad_view(report: Report, span: Span, reason: str) -> None:

@@ -21,6 +21,12 @@ def _name(_context: click.Context, _option: click.Parameter, value: str | None) 
     return value
 
 
+class _Seconds(click.FloatRange):
+    """A plain number: no `30s`."""
+
+    name = "number of seconds"
+
+
 @click.command
 @click.option(
     "--kubeconfig", metavar="FILE", help="How to reach the cluster (KUBECONFIG, ~/.kube/config or the pod's)."
@@ -67,7 +73,7 @@ def _name(_context: click.Context, _option: click.Parameter, value: str | None) 
 )
 @click.option(
     "--watch-inactivity",
-    type=click.FloatRange(1),
+    type=_Seconds(1),
     callback=_finite,
     metavar="SECONDS",
     default=60.0,
@@ -76,7 +82,7 @@ def _name(_context: click.Context, _option: click.Parameter, value: str | None) 
 )
 @click.option(
     "--assumed-pod-ttl",
-    type=click.FloatRange(0),
+    type=_Seconds(0),
     callback=_finite,
     metavar="SECONDS",
     default=0.0,

@@ -127,8 +127,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """Tell the pod's user, by a Warning event, of fields that the policy does not read. Told once for a pod and field;
-    the pod is not always the one that the step is about."""
+    """Tell the pod's user, by a Warning event, of something that does not work as they may think: `fields` of the pod
+    that the policy does not read, each told once, or a budget that cannot be read. The pod is not always the one that
+    the step is about."""
 
     pod: PodInfo
     reason: str
@@ -140,3 +141,4 @@ Effect = Bind | BindVolumes | Evict | ClearNomination | Report | Warn
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 UNREAD_FIELD = "UnreadField"
+UNREADABLE_BUDGET = "UnreadableDisruptionBudget"

@@ -205,7 +205,7 @@ class Scheduler:
         if not outcome.victims:  # nothing will happen that could wake the pod
             self.queue.activate(pod.uid, now)
             return outcome, effects
-        return outcome, (*effects, Evict(pod, outcome.node, outcome.victims, outcome.violations))
+        return outcome, (*effects, Evict(pod, outcome.node, outcome.victims, outcome.violations), *outcome.warnings)
 
     def _sleep(self, queued: QueuedPod, decision: Decision, now: float) -> None:
         self.queue.fail(queued, now, self.prospects.sleeps_by(queued.info, decision.denied_by))

@@ -22,8 +22,8 @@ pods would be tried, the highest priority first; with the second half of the que
 for theirs, so that nobody waits for ever where events come faster than questions are answered.
 
 Nothing is lost: a group sleeps only while the last answer was no and nothing that may help it happened since. Events
-that come faster than they are answered cost one question. `asks` bounds the questions between two attempts; the groups
-for which that is too few stay owed.
+that come faster than they are answered cost one question. `asks` bounds the questions between two attempts, of which
+dear ones count for several (`spend`); the groups for which that is too few stay owed.
 
 `help` costs a question of `may_help` for each set of rules, and O(log n) for each group that was answered since the
 last; putting a pod in or out is O(log n).

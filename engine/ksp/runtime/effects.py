@@ -146,8 +146,7 @@ class Effects:
         self.evictions.start(evict)
 
     def _warn(self, warn: Warn) -> None:
-        fields = ",".join(warn.fields)
-        _say(logging.WARNING, "the policy does not read fields of the pod", warn.pod, fields=fields)
+        _say(logging.WARNING, "the pod's user is warned", warn.pod, reason=warn.reason, message=warn.message)
         self._recorder.warned(warn.pod, warn.reason, warn.message)
 
     def _waiting(self, uid: str) -> PodInfo | None:

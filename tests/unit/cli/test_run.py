@@ -229,6 +229,12 @@ def test_values_that_mean_nothing_are_mistakes_on_the_command_line(flag: str, va
     assert f"Invalid value for '{flag}'" in result.output
 
 
+@pytest.mark.parametrize("flag", ["--watch-inactivity", "--assumed-pod-ttl"])
+def test_seconds_have_no_unit(flag: str) -> None:
+    result = CliRunner().invoke(run, [flag, "30s"])
+    assert (result.exit_code, "'30s' is not a valid number of seconds" in result.output) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("flags", "ttl"), [((), None), (("--assumed-pod-ttl", "0"), None), (("--assumed-pod-ttl", "30"), 30.0)]
 )

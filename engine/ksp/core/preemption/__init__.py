@@ -5,6 +5,7 @@
       budgets        which pods disruption budgets protect
       search         the victims on each node, by what-if: nodes that are alike are judged once
       choice         which of the nodes
+      recent         what is remembered between attempts, within bounds
 
 What is decided is what kube-scheduler decides. No rule of a policy has code of its own here: the search takes pods
 away, asks the rules, and puts pods back. Nothing in the state is different afterwards; whoever drives the core evicts

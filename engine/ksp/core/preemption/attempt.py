@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from cachetools import LRUCache
-
 from ksp.core.alike import Alike, Reads, Signatures
+from ksp.core.changes import UNREADABLE_BUDGET, Warn
 from ksp.core.equivalence.present import Present
 from ksp.core.filter import Filtered
 from ksp.core.fits import Fits
 from ksp.core.nominations import Nominations
 from ksp.core.preemption.budgets import Budgets
 from ksp.core.preemption.eligibility import final, may_preempt, resolvable, waits_on
-from ksp.core.preemption.search import Memory, Option, Outcomes, Search
+from ksp.core.preemption.recent import Recent
+from ksp.core.preemption.search import Memory, Option, Search
 from ksp.model.info import PodInfo
 from ksp.policy.profile import Profile
 from ksp.ports import Dice
 
-KINDS: Final = 16  # of searches whose outcomes are remembered
-MOST: Final = 20_000  # outcomes of each
+MOST_OUTCOMES: Final = 200_000  # 0.4 KB each
+MOST_SIGNATURES: Final = 500_000  # 0.1 to 0.3 KB each
 
 
 @dataclass(frozen=True, slots=True)
 class Preempted:
     """The victims have to leave the node, in this order, so that the pod finds room there; none have to if it fits by
     now. `cleared` are pods of lower priority that are nominated to the node: they lose that claim. The eviction of the
-    first `violations` victims violates a disruption budget."""
+    first `violations` victims violates a disruption budget. `warnings` are for users of victims that are in a namespace
+    with a budget that cannot be read, which might have been to protect them."""
 
     node: str
     victims: tuple[PodInfo, ...]
     cleared: tuple[PodInfo, ...]
     violations: int = 0
+    warnings: tuple[Warn, ...] = ()
 
 
 class NotEligible:
@@ -56,8 +58,8 @@ class Preemption:
         self._alike = Alike()
         self._budgets = Budgets(self.state)
         self._coverage = self._budgets.coverage
-        self._outcomes: LRUCache[Hashable, Outcomes] = LRUCache(KINDS)
-        self._signatures: LRUCache[Hashable, Signatures] = LRUCache(KINDS)
+        self._outcomes = Recent(MOST_OUTCOMES)
+        self._signatures = Recent(MOST_SIGNATURES)
 
     def attempt(
         self, pod: PodInfo, filtered: Filtered, evicting: Collection[str] = ()
@@ -113,21 +115,21 @@ class Preemption:
         return budgets
 
     def _memory(self, reads: Reads) -> Memory:
-        kind = reads.kind()
-        outcomes = self._outcomes.get(kind)
-        if outcomes is None or len(outcomes) > MOST:
-            outcomes = self._outcomes[kind] = {}
-        of_pod = reads.fits.pod.priority, reads.fits.kind()
-        signatures = self._signatures.get(of_pod)
-        if signatures is None or len(signatures) > 2 * len(self.state.nodes):
-            signatures = self._signatures[of_pod] = {}
-        return Memory(outcomes, signatures)
+        signatures: Signatures = self._signatures.of((reads.fits.pod.priority, reads.fits.kind()))
+        if len(signatures) > 2 * len(self.state.nodes):
+            signatures.clear()  # most of them are of nodes that are gone
+        return Memory(self._outcomes.of(reads.kind()), signatures)
 
     def _preempted(self, pod: PodInfo, chosen: Option) -> Preempted:
         nominated = self.nominations.on(chosen.node)
         cleared = tuple(other for other in nominated if other.priority < pod.priority)
         candidate = chosen.candidate()
-        return Preempted(chosen.node, candidate.victims, cleared, candidate.violations)
+        warnings = tuple(
+            Warn(victim, UNREADABLE_BUDGET, (), text)
+            for victim in candidate.victims
+            for text in self._budgets.unreadable(victim.namespace)
+        )
+        return Preempted(chosen.node, candidate.victims, cleared, candidate.violations, warnings)
 
     def _claim(self, pod: PodInfo) -> str:
         """The node that the pod is nominated to."""

@@ -1,9 +1,9 @@
 """Disruption budgets, as far as preemption respects them: it prefers victims that violate none.
 
 A budget covers the pods of its namespace that its selector matches; not those that have no labels, nor those whose
-eviction it has counted already (`status.disruptedPods`). A selector that cannot be read covers nothing. As in
-kube-scheduler, with one difference: an empty selector covers all pods of the namespace, which is what policy/v1 says.
-In v1beta1 it covers none, and such a budget is decoded as one without a selector.
+eviction it has counted already (`status.disruptedPods`). A selector that cannot be read covers nothing, and users of
+victims are told so. As in kube-scheduler, with one difference: an empty selector covers all pods of the namespace,
+which is what policy/v1 says. In v1beta1 it covers none, and such a budget is decoded as one without a selector.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from ksp.core.state import ClusterState
 from ksp.model.info import PodInfo
 from ksp.model.policy import PodDisruptionBudget
 
-Covering = tuple[tuple[str, str], ...]  # namespaces and names of budgets
-
-Key = tuple[str, str]
+Key = tuple[str, str]  # namespace and name of a budget
+Covering = tuple[Key, ...]
 
 KIND: Final = "podDisruptionBudgets"
-MOST: Final = 100_000  # pods whose budgets are remembered
 _NONE: Final[Mapping[str, PodDisruptionBudget]] = {}
 
 
@@ -37,6 +35,7 @@ class Budgets:
         self._all = self._listed()
         self._changed: dict[Key, int] = {}  # at which version, of those that allow another number by now
         self._known: dict[str, tuple[PodInfo, Covering]] = {}
+        self._unreadable = self._without_meaning()
 
     def __bool__(self) -> bool:
         return bool(self._budgets)
@@ -52,6 +51,7 @@ class Budgets:
             self.coverage += 1
             self._known.clear()
             self._changed.clear()
+            self._unreadable = self._without_meaning()
             return
         self.version += 1
         for key, budget in self._all.items():
@@ -68,6 +68,19 @@ class Budgets:
     def _listed(self) -> dict[Key, PodDisruptionBudget]:
         return {(space, name): budget for space, there in self._budgets.items() for name, budget in there.items()}
 
+    def _without_meaning(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for (namespace, name), budget in self._all.items():
+            error = "" if budget.spec.selector is None else budget.spec.selector.error
+            if error:
+                found.setdefault(namespace, []).append(f'poddisruptionbudget "{name}" protects no pod: {error}')
+        return found
+
+    def unreadable(self, namespace: str) -> list[str]:
+        """What is wrong with budgets of the namespace whose selectors cannot be read: they might have been to protect
+        any pod there."""
+        return self._unreadable.get(namespace, [])
+
     def covering(self, pod: PodInfo) -> Covering:
         """The budgets that cover the pod."""
         if not self._budgets:
@@ -80,8 +93,8 @@ class Budgets:
             for name, budget in self._budgets.get(pod.namespace, _NONE).items()
             if _covers(budget, pod)
         )
-        if len(self._known) >= MOST:
-            self._known.clear()
+        if len(self._known) > 2 * len(self._state.pods):
+            self._known.clear()  # most of them are gone
         self._known[pod.uid] = pod, found
         return found
 

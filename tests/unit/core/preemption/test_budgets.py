@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.core.preemption.worlds import World, running, urgent
 
+from ksp.core.preemption import Preempted
 from ksp.model.decode import convert
 from ksp.model.policy import PodDisruptionBudget, as_in_v1
 
@@ -123,3 +124,18 @@ def test_what_was_found_with_other_budgets_is_forgotten() -> None:
 def test_an_empty_selector_of_v1beta1_selects_nothing(version: str, selector: object, *, kept: bool) -> None:
     budget = convert(PodDisruptionBudget, {"spec": {"selector": selector}})
     assert (as_in_v1(budget, version).spec.selector is not None) == kept
+
+
+def test_users_of_victims_are_told_of_budgets_that_cannot_be_read() -> None:
+    subject = world()
+    subject.budget("b", {"matchLabels": {"app": "not a value!"}})
+    subject.budget("c", SELECTOR, allowed=1)
+    preempted = subject.attempt(urgent())
+    assert isinstance(preempted, Preempted)
+    (warning,) = preempted.warnings
+    assert (warning.pod.name, warning.reason) == ("protected", "UnreadableDisruptionBudget")
+    assert warning.message.startswith('poddisruptionbudget "b" protects no pod: ')
+    subject.state.remove_object("podDisruptionBudgets", "default", "b")
+    preempted = subject.attempt(urgent())
+    assert isinstance(preempted, Preempted)
+    assert preempted.warnings == ()
