@@ -71,16 +71,20 @@ class PodServer:
         self.seen.append(Seen(request.method, request.path, request.content_type, body))
         self.arrival.set()
         kind = _kind(request.method, request.path)
-        segments = request.path.split("/")
         self._in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self._in_flight)
         try:
-            apply: Apply = lambda: getattr(self, f"_{kind}")(segments, body)
+            apply = self.effect(request, body)
             if self.faults[kind]:
                 return await self.faults[kind].popleft()(request, apply)
             return apply()
         finally:
             self._in_flight -= 1
+
+    def effect(self, request: web.Request, body: Any) -> Apply:
+        """What the request does if nothing goes wrong."""
+        kind, segments = _kind(request.method, request.path), request.path.split("/")
+        return lambda: getattr(self, f"_{kind}")(segments, body)
 
     def _bind(self, segments: list[str], body: Any) -> web.Response:
         name = segments[6]

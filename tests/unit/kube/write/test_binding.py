@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
 
 import pytest
 from aiohttp import web
@@ -16,46 +15,22 @@ from tests.unit.kube.pod_server import (
     PodServer,
     answers,
     answers_by_half,
-    client_of,
     closes_after,
     closes_before,
     fails,
     pod_info,
     says,
-    serving,
     when,
 )
-from tests.unit.kube.timers import VirtualTimers
+from tests.unit.kube.write.bench import WriteBench, at_work, unheard
 
-from ksp.kube.http.client import Client
 from ksp.kube.write.patience import Patience
 from ksp.kube.write.settling import DEAD_AFTER, MOST_SENT
-from ksp.kube.write.writes import Bound, Evicted, Failed, Gone, NotBound, Patched, Writer
+from ksp.kube.write.writes import Bound, NotBound, Patched
 from ksp.model.info import PodInfo
 
 
-@dataclass
-class Told:
-    """What the observer heard."""
-
-    unsettled_: list[str] = field(default_factory=list)
-
-    def unsettled(self, pod: PodInfo, node: str, why: str) -> None:
-        self.unsettled_.append(why)
-
-    def condition(self, pod: PodInfo, outcome: Patched, why: str) -> None: ...
-
-    def eviction(self, victim: PodInfo, outcome: Evicted | Gone | Failed) -> None: ...
-
-
-@dataclass
-class Bench:
-    server: PodServer
-    client: Client
-    timers: VirtualTimers
-    told: Told
-    writer: Writer
-
+class Bench(WriteBench[PodServer]):
     async def bind(self, node: str = "n1", pod: PodInfo | None = None) -> Bound | NotBound:
         return await driven(self.timers, self.writer.bind(pod or pod_info(), node))
 
@@ -68,10 +43,9 @@ class Bench:
 
 @pytest.fixture
 async def bench() -> AsyncGenerator[Bench]:
-    timers, told = VirtualTimers(), Told()
-    async with serving(PodServer()) as server, client_of(server, timers) as client:
-        server.add("p")
-        yield Bench(server, client, timers, told, Writer(client, timers, observer=told, patience=Patience(bind=0.3)))
+    async with at_work(Bench, PodServer(), Patience(bind=0.3)) as bench:
+        bench.server.add("p")
+        yield bench
 
 
 async def test_a_pod_is_bound_with_its_uid(bench: Bench) -> None:
@@ -226,11 +200,8 @@ async def test_an_overloaded_server_is_asked_again_and_then_left_alone(bench: Be
 
 async def test_nobody_listens() -> None:
     """Nothing was processed, so nothing has to be settled."""
-    timers = VirtualTimers()
-    async with serving(PodServer()) as server:
-        pass
-    async with client_of(server, timers) as client:
-        verdict = await driven(timers, Writer(client, timers).bind(pod_info(), "n1"))
+    async with unheard(Bench, PodServer()) as bench:
+        verdict = await bench.bind()
     assert isinstance(verdict, NotBound)
     assert verdict.unreached
     assert not verdict.gone

@@ -2,96 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any, Final
+from typing import Any
 
 from aiohttp import web
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.kube.driving import driven
-from tests.unit.kube.pod_server import Apply, PodServer, client_of, closes_before, pod_info, serving, status
-from tests.unit.kube.timers import VirtualTimers
+from tests.unit.kube.pod_server import pod_info
+from tests.unit.kube.write.stories import ERRORS, FAILED_AFTER, PLAIN, Answer, Unsteady, asked, late, refused, tell
 
-from ksp.kube.write.settling import DEAD_AFTER
-from ksp.kube.write.writes import Bound, NotBound, Writer
+from ksp.kube.write.writes import Bound, NotBound
 
-# A server gives up on a request after this many seconds.
-REQUEST_TIMEOUT: Final = 60.0
-assert REQUEST_TIMEOUT < DEAD_AFTER
-
-ERRORS: Final = (400, 403, 404, 409, 422, 500, 503, 504)
-
-POST = st.one_of(
-    st.tuples(st.just("works"), st.just(0)),
-    st.tuples(st.just("lost after"), st.just(0)),
-    st.tuples(st.just("lost before"), st.just(0)),
-    st.tuples(st.just("late"), st.integers(0, 40)),  # applied when so many more requests have come
-    st.tuples(st.just("late"), st.integers(20, 40)),
-    st.tuples(st.just("refused"), st.sampled_from(ERRORS)),
-    st.tuples(st.just("failed after"), st.sampled_from([500, 503, 504])),
-)
-READ = st.one_of(
-    st.tuples(st.just("works"), st.just(0)),
-    st.tuples(st.just("lost before"), st.just(0)),
-    st.tuples(st.just("refused"), st.sampled_from([403, 429, 500, 503])),
-)
+POST = st.one_of(*map(st.just, PLAIN), late(0, 40), late(20, 40), refused(*ERRORS), FAILED_AFTER)
+READ = st.one_of(st.just(("works", 0)), st.just(("lost before", 0)), refused(403, 429, 500, 503))
 OTHERS = st.sampled_from(["", "", "", "", "binds", "deletes", "replaces", "terminates"])
 
 
-class Unsteady(PodServer):
-    """Does what a script says, with bindings that take effect later, and others who act between requests."""
+class Bindings(Unsteady):
+    """Knows which pods our requests bound, and where the last answer to a read said that ours is."""
 
-    def __init__(self, timers: VirtualTimers, posts: list[Any], reads: list[Any], others: list[str]) -> None:
-        super().__init__()
-        self.timers = timers
-        self.script = {"POST": list(posts), "GET": list(reads)}
-        self.others = list(others)
-        self.late: list[tuple[int, float, Apply]] = []  # requests to wait for, deadline, effect
+    def __init__(self, posts: list[Answer], reads: list[Answer], others: list[str]) -> None:
+        super().__init__({"POST": list(posts), "GET": list(reads)}, others)
         self.bound_by_us: list[str] = []
         self.last_read = ""
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        self.let_others_act()
-        self.let_late_ones_through(all=False)
-        body = await request.json() if request.can_read_body else None
-        segments = request.path.split("/")
-        apply: Apply = lambda: (self.bind if request.method == "POST" else self._read)(segments, body)
-        script = self.script[request.method]
-        what, how = script.pop(0) if script else ("works", 0)
-        match what:
-            case "works":
-                self.last_read = self.place() if request.method == "GET" else self.last_read
-                return apply()
-            case "late":
-                self.late.append((how, self.timers.now() + REQUEST_TIMEOUT, apply))
-            case "refused":
-                return status(how, "NotFound" if how == 404 and not self.pods else "Failure", "no")
-            case "lost after":
-                apply()
-            case "failed after":
-                apply()
-                return status(how, "InternalError", "etcdserver: request timed out")
-        return await closes_before(request, apply)
-
-    def bind(self, segments: list[str], body: Any) -> web.Response:
-        answer = self._bind(segments, body)
+    def _bind(self, segments: list[str], body: Any) -> web.Response:
+        answer = super()._bind(segments, body)
         if answer.status == 201:
             self.bound_by_us.append(self.pods["w/p"]["metadata"]["uid"])
         return answer
 
-    def let_late_ones_through(self, *, all: bool) -> None:
-        waiting, self.late = self.late, []
-        for requests, deadline, apply in waiting:
-            if self.timers.now() > deadline:
-                continue
-            if requests and not all:
-                self.late.append((requests - 1, deadline, apply))
-            else:
-                apply()
+    def _read(self, segments: list[str], body: Any) -> web.Response:
+        self.last_read = self.place()
+        return super()._read(segments, body)
 
-    def let_others_act(self) -> None:
+    def others_act(self, act: str) -> None:
         pod = self.pods.get("w/p")
-        match self.others.pop(0) if self.others else "":
+        match act:
             case "binds" if pod and not pod["spec"].get("nodeName"):
                 pod["spec"]["nodeName"] = "n9"
             case "deletes":
@@ -109,28 +54,18 @@ class Unsteady(PodServer):
         return str(pod["spec"].get("nodeName", ""))
 
 
-async def outcome(posts: list[Any], reads: list[Any], others: list[str]) -> tuple[Unsteady, Bound | NotBound]:
-    timers = VirtualTimers(jitter=0.5)
-    server = Unsteady(timers, posts, reads, others)
-    async with serving(server), client_of(server, timers) as client:
-        server.add("p")
-        verdict = await driven(timers, Writer(client, timers).bind(pod_info(), "n1"))
-    return server, verdict
+async def outcome(posts: list[Answer], reads: list[Answer], others: list[str]) -> tuple[Bindings, Bound | NotBound]:
+    server = Bindings(posts, reads, others)
+    server.add("p")
+    return server, await asked(server, lambda writer: writer.bind(pod_info(), "n1"))
 
 
 def test_the_verdict_is_true_and_stays_true() -> None:
-    """300 stories over real sockets: on one loop, since to make one costs as much as a story."""
-    with asyncio.Runner() as runner:
-
-        @settings(max_examples=300)
-        @given(st.lists(POST, min_size=2, max_size=6), st.lists(READ, max_size=8), st.lists(OTHERS, max_size=12))
-        def holds(posts: list[Any], reads: list[Any], others: list[str]) -> None:
-            check(*runner.run(outcome(posts, reads, others)))
-
-        holds()
+    lists = st.lists(POST, min_size=2, max_size=6), st.lists(READ, max_size=8), st.lists(OTHERS, max_size=12)
+    tell(300, outcome, check, *lists)
 
 
-def check(server: Unsteady, verdict: Bound | NotBound) -> None:
+def check(server: Bindings, verdict: Bound | NotBound) -> None:
     if isinstance(verdict, Bound):
         assert server.bound_by_us == ["u1"]
         assert server.place() in {"n1", "gone"}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,50 +14,21 @@ from tests.unit.kube.pod_server import (
     PodServer,
     answers,
     answers_by_half,
-    client_of,
     closes_after,
     closes_before,
     pod_info,
     says,
-    serving,
     when,
 )
-from tests.unit.kube.timers import VirtualTimers
+from tests.unit.kube.write.bench import WriteBench, at_work
 
-from ksp.kube.http.client import Client
 from ksp.kube.write.patience import Patience
 from ksp.kube.write.status_patches import IN_FLIGHT, TRIES
-from ksp.kube.write.writes import Evicted, Failed, Gone, Patched, Writer
+from ksp.kube.write.writes import Patched
 from ksp.model.info import PodInfo
 
-NOON = dt.datetime(2026, 1, 2, 12, 0, 0, 999999, tzinfo=dt.UTC)
 
-
-class Noon:
-    def wall(self) -> dt.datetime:
-        return NOON
-
-
-@dataclass
-class Told:
-    outcomes: list[tuple[Patched, str]] = field(default_factory=list)
-
-    def unsettled(self, pod: PodInfo, node: str, why: str) -> None: ...
-
-    def condition(self, pod: PodInfo, outcome: Patched, why: str) -> None:
-        self.outcomes.append((outcome, why))
-
-    def eviction(self, victim: PodInfo, outcome: Evicted | Gone | Failed) -> None: ...
-
-
-@dataclass
-class Bench:
-    server: PodServer
-    client: Client
-    timers: VirtualTimers
-    told: Told
-    writer: Writer
-
+class Bench(WriteBench[PodServer]):
     async def set(self, pod: PodInfo, message: str = "0/2 nodes", nominated: str | None = None) -> Patched:
         return await driven(self.timers, self.writer.set_condition(pod, "Unschedulable", message, nominated))
 
@@ -71,10 +40,9 @@ class Bench:
 
 @pytest.fixture
 async def bench() -> AsyncGenerator[Bench]:
-    timers, told = VirtualTimers(), Told()
-    async with serving(PodServer()) as server, client_of(server, timers) as client:
-        server.add("p")
-        yield Bench(server, client, timers, told, Writer(client, timers, Noon(), told, Patience(patch=0.3)))
+    async with at_work(Bench, PodServer(), Patience(patch=0.3)) as bench:
+        bench.server.add("p")
+        yield bench
 
 
 async def test_the_first_condition(bench: Bench) -> None:

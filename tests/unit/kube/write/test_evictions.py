@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
 
 import pytest
 from aiohttp import web
@@ -18,26 +16,23 @@ from tests.unit.kube.pod_server import (
     Seen,
     answers,
     answers_by_half,
-    client_of,
     closes_after,
     closes_before,
     fails,
     pod_info,
     says,
-    serving,
     status,
     when,
 )
-from tests.unit.kube.timers import VirtualTimers
+from tests.unit.kube.write.bench import NOON, WriteBench, at_work, unheard
 
 from ksp.kube.write.evictions import TRIES, disruption_target
 from ksp.kube.write.patience import Patience
-from ksp.kube.write.writes import Bound, Evicted, Failed, Gone, NotBound, Patched, Writer
+from ksp.kube.write.writes import Bound, Evicted, Failed, Gone, NotBound, Patched
 from ksp.model.decode import convert
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
 
-NOON = dt.datetime(2026, 1, 2, 12, 0, 0, 999999, tzinfo=dt.UTC)
 PREEMPTOR = pod_info("important", "u9")
 MESSAGE = "default-scheduler: preempting to accommodate a higher priority pod"
 CONDITION = {
@@ -50,31 +45,12 @@ CONDITION = {
 }
 
 
-class Noon:
-    def wall(self) -> dt.datetime:
-        return NOON
+class Bench(WriteBench[PodServer]):
+    """`writer` is for a `modern` server, `older` for one that does not know the condition."""
 
-
-@dataclass
-class Told:
-    evictions: list[tuple[str, Evicted | Gone | Failed]] = field(default_factory=list)
-
-    def unsettled(self, pod: PodInfo, node: str, why: str) -> None: ...
-
-    def condition(self, pod: PodInfo, outcome: Patched, why: str) -> None: ...
-
-    def eviction(self, victim: PodInfo, outcome: Evicted | Gone | Failed) -> None:
-        self.evictions.append((victim.name, outcome))
-
-
-@dataclass
-class Bench:
-    server: PodServer
-    timers: VirtualTimers
-    told: Told
-    writer: Writer
-    older: Writer
-    modern: bool = True
+    def __post_init__(self) -> None:
+        self.writer, self.older = (self.new_writer(marks_victims=marks) for marks in (True, False))
+        self.modern = True
 
     async def evict(self, pod: PodInfo | None = None) -> Evicted | Gone | Failed:
         writer = self.writer if self.modern else self.older
@@ -94,12 +70,9 @@ class Bench:
 
 @pytest.fixture
 async def bench() -> AsyncGenerator[Bench]:
-    timers, told = VirtualTimers(), Told()
-    async with serving(PodServer()) as server, client_of(server, timers) as client:
-        server.add("p", node="n1")
-        patience = Patience(patch=0.3, delete=0.3)
-        modern, older = (Writer(client, timers, Noon(), told, patience, marks_victims=marks) for marks in (True, False))
-        yield Bench(server, timers, told, modern, older)
+    async with at_work(Bench, PodServer(), Patience(patch=0.3, delete=0.3)) as bench:
+        bench.server.add("p", node="n1")
+        yield bench
 
 
 def labelled(condition: dict[str, str]) -> PodInfo:
@@ -243,11 +216,9 @@ async def test_an_eviction_that_the_server_is_too_busy_for_is_sent_when_it_says(
 
 
 async def test_an_eviction_without_a_server_fails() -> None:
-    timers, told = VirtualTimers(), Told()
-    async with serving(PodServer()) as server:
-        pass
-    async with client_of(server, timers) as client:
-        outcome = await driven(timers, Writer(client, timers, Noon(), told).evict(pod_info(), PREEMPTOR))
+    async with unheard(Bench, PodServer()) as bench:
+        bench.modern = False
+        outcome = await bench.evict()
     assert isinstance(outcome, Failed)
     assert "refused" in outcome.message.lower()
 

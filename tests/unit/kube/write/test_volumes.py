@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,52 +15,34 @@ from tests.unit.kube.pod_server import (
     Fault,
     answers,
     answers_by_half,
-    client_of,
     closes_after,
     closes_before,
     fails,
     pod_info,
     says,
-    serving,
     when,
 )
-from tests.unit.kube.timers import VirtualTimers
 from tests.unit.kube.volume_server import CLAIM, VOLUME, VolumeServer
+from tests.unit.kube.write.bench import WriteBench, at_work, unheard
 
 from ksp.kube.write.patience import Patience
 from ksp.kube.write.settling import DEAD_AFTER, MOST_SENT
-from ksp.kube.write.writes import Evicted, Failed, Gone, NotBound, Patched, VolumeOrClaim, VolumesWritten, Writer
+from ksp.kube.write.writes import NotBound, VolumeOrClaim, VolumesWritten
 from ksp.model.decode import convert
-from ksp.model.info import PodInfo
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
 
 OTHER = "/api/v1/persistentvolumes/v2"
 CHANGED = NotBound('persistentvolume "v1" has changed since it was chosen')
 
 
-@dataclass
-class Told:
-    """What the observer heard."""
-
-    unsettled_: list[str] = field(default_factory=list)
-
-    def unsettled(self, pod: PodInfo, node: str, why: str) -> None:
-        self.unsettled_.append(why)
-
-    def condition(self, pod: PodInfo, outcome: Patched, why: str) -> None: ...
-
-    def eviction(self, victim: PodInfo, outcome: Evicted | Gone | Failed) -> None: ...
-
-
-@dataclass
-class Bench:
+class Bench(WriteBench[VolumeServer]):
     """A server with a volume and a claim, which a watch has shown as they are at the start."""
 
-    server: VolumeServer
-    timers: VirtualTimers
-    told: Told
-    writer: Writer
-    written: list[tuple[str, str, str]] = field(default_factory=list)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.written: list[tuple[str, str, str]] = []
+        self.volume = self.seen_volume(self.server.put(VOLUME, "uv"))
+        self.claim = self.seen_claim(self.server.put(CLAIM, "uc"))
 
     def wrote(self, chosen: VolumeOrClaim, stored: VolumeOrClaim) -> None:
         """Its name, and its versions before and after."""
@@ -73,10 +54,6 @@ class Bench:
         dynamic: Sequence[PersistentVolumeClaim] = (),
     ) -> VolumesWritten | NotBound:  # fmt: skip
         return await self.writer.bind_volumes(pod_info(), node, static, dynamic, self.wrote)
-
-    def __post_init__(self) -> None:
-        self.volume = self.seen_volume(self.server.put(VOLUME, "uv"))
-        self.claim = self.seen_claim(self.server.put(CLAIM, "uc"))
 
     def seen_volume(self, found: dict[str, Any]) -> PersistentVolume:
         return convert(PersistentVolume, found)
@@ -107,10 +84,8 @@ class Bench:
 
 @pytest.fixture
 async def bench() -> AsyncGenerator[Bench]:
-    timers, told = VirtualTimers(), Told()
-    async with serving(VolumeServer()) as server, client_of(server, timers) as client:
-        assert isinstance(server, VolumeServer)
-        yield Bench(server, timers, told, Writer(client, timers, observer=told, patience=Patience(patch=0.3)))
+    async with at_work(Bench, VolumeServer(), Patience(patch=0.3)) as bench:
+        yield bench
 
 
 async def test_a_volume_is_promised_to_a_claim(bench: Bench) -> None:
@@ -322,13 +297,8 @@ async def test_a_conflict_that_nothing_explains_is_the_servers_last_word(bench: 
 
 async def test_nobody_listens() -> None:
     """Nothing was processed, so nothing has to be settled."""
-    timers = VirtualTimers()
-    async with serving(VolumeServer()) as server:
-        pass
-    claim = convert(PersistentVolumeClaim, {"metadata": {"name": "c1", "namespace": "w", "uid": "uc"}})
-    async with client_of(server, timers) as client:
-        write = Writer(client, timers).bind_volumes(pod_info(), "n1", [], [claim], lambda *_: None)
-        verdict = await driven(timers, write)
+    async with unheard(Bench, VolumeServer()) as bench:
+        verdict = await bench.select()
     assert isinstance(verdict, NotBound)
     assert verdict.unreached
     assert not verdict.gone
