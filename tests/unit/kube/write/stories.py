@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
@@ -37,7 +38,7 @@ def late(least: int, most: int) -> st.SearchStrategy[Answer]:
     return st.tuples(st.just("late"), st.integers(least, most))
 
 
-class Unsteady(PodServer):
+class Unsteady(PodServer, ABC):
     """Does what a script says (by method), with requests that take effect later, and others who act between requests.
     What is late longer than `lasts` has no effect."""
 
@@ -83,9 +84,9 @@ class Unsteady(PodServer):
     def is_empty(self) -> bool:
         return not self.pods
 
+    @abstractmethod
     def others_act(self, act: str) -> None:
         """What others do before a request is looked at; "" is nothing."""
-        raise NotImplementedError
 
 
 T = TypeVar("T")
