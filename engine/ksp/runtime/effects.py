@@ -146,7 +146,8 @@ class Effects:
         self.evictions.start(evict)
 
     def _warn(self, warn: Warn) -> None:
-        _say(logging.WARNING, "the pod's user is warned", warn.pod, reason=warn.reason, message=warn.message)
+        about = {"fields": ",".join(warn.fields)} if warn.fields else {}
+        _say(logging.WARNING, "the pod's user is warned", warn.pod, reason=warn.reason, **about, message=warn.message)
         self._recorder.warned(warn.pod, warn.reason, warn.message)
 
     def _waiting(self, uid: str) -> PodInfo | None:
