@@ -431,3 +431,18 @@ async def test_a_fault_before_the_evictions_begin_leaves_nobody_waiting_for_them
             patched.undo()
             await world.timers.advance(1.1)
             await evictions(world, 1)
+
+
+async def test_users_of_victims_hear_of_budgets_that_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
+    world = crowded()
+    raw = {"metadata": {"name": "keep", "namespace": "default"}, "spec": {"selector": {"matchLabels": {"app": "a b"}}}}
+    budget = convert(PodDisruptionBudget, raw)
+    world.loop.deliver(SetObject("podDisruptionBudgets", "default", "keep", budget))
+    wants(world, "1")
+    async with running(world):
+        await evictions(world, 1)
+    ((victim, _),) = world.writer.evicted
+    ((name, note),) = events(world, "UnreadableDisruptionBudget")
+    assert name == victim
+    assert note.startswith('poddisruptionbudget "keep" protects no pod: ')
+    assert any("reason=UnreadableDisruptionBudget" in message for message in caplog.messages)
