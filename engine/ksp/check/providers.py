@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ksp.check import mistakes
 from ksp.check.expressions import Expressions
@@ -11,13 +11,19 @@ from ksp.check.report import Report
 from ksp.check.scope import Scope
 from ksp.check.stages import stage_of
 from ksp.check.typed import Constant, Expr, Profile, Provider, Rule, RuleUse, Stage
-from ksp.check.types import INT, Int, Unknown
+from ksp.check.types import BOOL, INT, Type, Unknown
 from ksp.source.text import Span
 from ksp.syntax import tree
 from ksp.syntax.recovery import ANY
 
 if TYPE_CHECKING:
     from ksp.check.program import Module
+
+# The settings of a profile, beside arguments of its rules.
+PERCENTAGE: Final = "percentageOfNodesToScore"
+PREEMPTION: Final = "preemption"
+CHECK_ALL: Final = "alwaysCheckAllPredicates"
+SETTINGS: Final[dict[str, Type]] = {PERCENTAGE: INT, PREEMPTION: BOOL, CHECK_ALL: BOOL}
 
 HEAVIEST = 1_000_000  # 100 * weight * number of priorities stays far inside 64 bits
 
@@ -173,7 +179,7 @@ class Providers:
 
     def _profile(self, node: tree.Profile, provider: Provider) -> Profile:
         arguments: dict[tuple[str, str], Expr] = {}
-        percentage: int | None = None
+        settings: dict[str, int | bool] = {}
         seen: set[tuple[str, str]] = set()
         for setting in node.settings:
             if (setting.rule, setting.name) in seen:
@@ -184,9 +190,11 @@ class Providers:
                 if value is not None:
                     arguments[setting.rule, setting.name] = value
             else:
-                percentage = self._setting(setting)
+                self._setting(setting, settings)
         listed = tuple((rule, name, value) for (rule, name), value in arguments.items())
-        return Profile(node.name, node.name_span, provider, listed, percentage, node.doc)
+        percentage = settings.get(PERCENTAGE)
+        preempts, checks_all = bool(settings.get(PREEMPTION, True)), bool(settings.get(CHECK_ALL, False))
+        return Profile(node.name, node.name_span, provider, listed, percentage, preempts, checks_all, node.doc)
 
     def _rule_setting(self, node: tree.Setting, provider: Provider) -> Expr | None:
         uses = {use.rule.name: use.rule for use in (*provider.predicates, *provider.priorities)}
@@ -197,22 +205,22 @@ class Providers:
             return None
         return self._argument(uses[node.rule], node.name, node.name_span, node.value)
 
-    def _setting(self, node: tree.Setting) -> int | None:
-        if node.name != "percentageOfNodesToScore":
+    def _setting(self, node: tree.Setting, settings: dict[str, int | bool]) -> None:
+        """Puts in what a setting of the profile itself says."""
+        kind = SETTINGS.get(node.name)
+        if kind is None:
             reason = f"a profile has no setting `{node.name}`"
-            mistakes.bad_setting(
-                self.report, node.name_span, reason, "it has `percentageOfNodesToScore` and `RULE.param`"
-            )
-            return None
-        value = self.expressions.expr(node.value, self.scope, INT)
+            known = ", ".join(f"`{name}`" for name in SETTINGS)
+            mistakes.bad_setting(self.report, node.name_span, reason, f"it has {known} and `RULE.param`")
+            return
+        value = self.expressions.expr(node.value, self.scope, kind)
         if isinstance(value.type, Unknown):
-            return None
-        if not isinstance(value, Constant) or not isinstance(value.type, Int) or not 0 <= int(value.value) <= 100:
-            mistakes.bad_setting(
-                self.report, node.value.span, "`percentageOfNodesToScore` is a number from 0 to 100", "not that"
-            )
-            return None
-        return int(value.value)
+            return
+        if isinstance(value, Constant) and value.type == kind and (kind == BOOL or 0 <= int(value.value) <= 100):
+            settings[node.name] = bool(value.value) if kind == BOOL else int(value.value)
+            return
+        wanted = "true or false" if kind == BOOL else "a number from 0 to 100"
+        mistakes.bad_setting(self.report, node.value.span, f"`{node.name}` is {wanted}", "not that")
 
 
 def _section(provider: Provider, kind: str) -> tuple[RuleUse, ...]:

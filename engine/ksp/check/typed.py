@@ -444,6 +444,8 @@ class Profile:
     provider: Provider
     arguments: tuple[tuple[str, str, Expr], ...]
     percentage: int | None
+    preempts: bool
+    checks_all: bool
     doc: str
 
 

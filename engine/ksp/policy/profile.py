@@ -51,13 +51,29 @@ class ActivePriority:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidates:
+    """How many candidate nodes a search for victims is content with: `percentage` of the nodes, `absolute` at least
+    (DefaultPreemption's minCandidateNodesPercentage and minCandidateNodesAbsolute)."""
+
+    percentage: int = 10
+    absolute: int = 100
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
-    """What decides for the pods that name this scheduler. `percentage` of nodes to score: 100 is all, 0 adaptive."""
+    """What decides for the pods that name this scheduler. `percentage` of nodes to score: 100 is all, 0 adaptive.
+
+    Only one that `preempts` has pods of lower priority evicted; it looks at all nodes for them unless `candidates` says
+    how many are enough. One that `checks_all` predicates of a node names all that deny it, not the first only (a
+    Policy's alwaysCheckAllPredicates)."""
 
     scheduler_name: str
     predicates: tuple[ActivePredicate, ...]
     priorities: tuple[ActivePriority, ...]
     percentage: int = 100
+    preempts: bool = True
+    checks_all: bool = False
+    candidates: Candidates | None = None
 
     @property
     def bind_timeout(self) -> float | None:
@@ -89,6 +105,7 @@ class ProfileBuilder:
     def build(
         self, provider: typed.Provider, *, scheduler_name: str = "default-scheduler", percentage: int = 100,
         arguments: Sequence[tuple[str, str, typed.Expr]] = (), plugins: PluginArguments | None = None,
+        preempts: bool = True, checks_all: bool = False, candidates: Candidates | None = None,
     ) -> Profile:  # fmt: skip
         """The profile of a provider. A parameter's value is what `arguments` (rule, parameter, expression) says, or the
         provider, or `plugins` (by plugin name), or its default. Raises ArgumentError for a plugin argument of a wrong
@@ -108,7 +125,10 @@ class ProfileBuilder:
             made = rule.instantiate(_arguments(use, own, plugins))
             assert isinstance(made, Priority)
             priorities.append(ActivePriority(use.rule.name, use.rule.plugin, made, use.weight, footprint))
-        return Profile(scheduler_name, tuple(predicates), tuple(priorities), percentage)
+        rules = tuple(predicates), tuple(priorities)
+        return Profile(
+            scheduler_name, *rules, percentage, preempts=preempts, checks_all=checks_all, candidates=candidates
+        )
 
     def of(self, profile: typed.Profile, plugins: PluginArguments | None = None) -> Profile:
         """The profile of a `profile` declaration."""
@@ -119,6 +139,8 @@ class ProfileBuilder:
             percentage=percentage,
             arguments=profile.arguments,
             plugins=plugins,
+            preempts=profile.preempts,
+            checks_all=profile.checks_all,
         )
 
     def _rule(self, rule: typed.Rule) -> tuple[CompiledRule, Footprint]:
