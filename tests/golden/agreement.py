@@ -3,7 +3,7 @@
 Every case is decided in each of the ways of `tests.golden.paths`: node by node, in columns, and from a class that is
 remembered. Prints the agreement by family and field, of each kind of difference how many cases have it and the first of
 them with both sides, and the cases that are meant to differ; once for all ways that agree. Exits 1 if any other case
-differs in a family that ksp claims to know. Without a file it takes the sample in this folder.
+differs. Without a file it takes the sample in this folder.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from typing import Any
 
 from tests.golden.findings import Finding, findings
 from tests.golden.paths import evaluators
-from tests.golden.recorded import FIELDS, KNOWN, NOT_YET, SAMPLE, Case, cases, compared, wanted
+from tests.golden.recorded import FIELDS, KNOWN, SAMPLE, Case, cases, compared, wanted
 
 from ksp.sim.cases import Evaluator
 
 
 @dataclass(slots=True)
 class Agreement:
-    """Counts of cases: by family, by family and field those compared and those that differ; of those in families that
-    ksp claims to know, by kind of difference the first, and how many there are in each family. `meant` are those that
-    are meant to differ, with the reason."""
+    """Counts of cases: by family, by family and field those compared and those that differ; by kind of difference the
+    first, and how many there are in each family. `meant` are those that are meant to differ, with the reason."""
 
     compared: Counter[tuple[str, str]] = field(default_factory=Counter)
     differing: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -42,7 +41,7 @@ class Agreement:
             self.meant[case["id"]] = KNOWN[case["id"]]
         self.compared.update((family, name) for name in compared(case))
         self.differing.update((family, name) for name in compared(case) if got[name] != wanted(case, name, got))
-        for finding in findings(case, got) if family not in NOT_YET else ():
+        for finding in findings(case, got):
             self.first.setdefault(finding.kind, finding)
             self.kinds.setdefault(finding.kind, Counter())[family] += 1
 
@@ -72,7 +71,7 @@ def table(agreement: Agreement) -> str:
     rows: list[tuple[str, ...]] = [("family", "cases", *FIELDS)]
     for family in families:
         shares = (_share(agreement, family, name) for name in FIELDS)
-        rows.append((family + (" (not yet)" if family in NOT_YET else ""), str(agreement.cases[family]), *shares))
+        rows.append((family, str(agreement.cases[family]), *shares))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(_line(row, widths) for row in rows)
 

@@ -11,9 +11,10 @@ import gzip
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.golden.recorded import SAMPLE, Case
 
@@ -44,7 +45,8 @@ def read(path: Path) -> list[Recorded]:
 
 
 def marks(case: Case) -> Iterator[str]:
-    """What a case shows: each distinct reason, outcome by family, plugin argument, provider and preemption result."""
+    """What a case shows: each distinct reason, outcome by family, plugin argument, provider and preemption result, and
+    each name, kind of argument and setting of a Policy."""
     family, expected = case["family"], case["expected"]
     for status in expected["filters"].values():
         yield f"{family}: {status and status['plugin']}"
@@ -54,6 +56,8 @@ def marks(case: Case) -> Iterator[str]:
         yield f"arguments: {plugin} {json.dumps(arguments, sort_keys=True)}"
     if isinstance(case["provider"], str):
         yield f"{family}: {case['provider']}"
+    else:
+        yield from policy_marks(case["provider"], expected["fitErrorMessage"] is not None)
     if expected["fitErrorMessage"]:
         yield f"{family}: nothing fits, {len(expected['fitErrorMessage'].split(', '))} kinds of reasons"
     for name in ("preemptionEligible", "scoringSkipped"):
@@ -62,6 +66,17 @@ def marks(case: Case) -> Iterator[str]:
         yield f"preemption: {len(expected['preemption']['victims'])} victims"
     if expected["error"]:
         yield "error: " + re.sub('"[^"]*"', '""', expected["error"])
+
+
+def policy_marks(policy: Mapping[str, Any], unfit: bool) -> Iterator[str]:
+    for field in ("predicates", "priorities"):
+        if not policy.get(field):
+            yield f"policy: {field} {policy.get(field, 'absent')}"
+        for entry in policy.get(field) or ():
+            yield f"policy: {field} {next(iter(entry.get('argument', {})), entry['name'])}"
+    for field in ("hardPodAffinitySymmetricWeight", "alwaysCheckAllPredicates"):
+        if policy.get(field):
+            yield f"policy: {field}, {'nothing fits' if unfit else 'something fits'}"
 
 
 def special(recorded: list[Recorded]) -> set[int]:

@@ -24,9 +24,6 @@ FIELDS = (
 )  # fmt: skip
 NOT_COMPARED_AFTER_ERRORS = ("scores", "total")  # what scoring gives where the attempt fails is nobody's promise
 
-# Families whose providers are Policy objects, which ksp does not read yet: everything is null there.
-NOT_YET = frozenset({"legacy_policy"})
-
 # Cases whose field `preemption` is meant to differ, and why: all of the public file. The sample has none of them.
 KNOWN = {
     "preemption-0315": "kube-scheduler 1.19 takes a terminating pod out of a spread count in which it never was, which "
@@ -58,7 +55,7 @@ def cases(path: Path) -> Iterator[Case]:
 
 
 def evaluator(make_cycle: MakeCycle = new_cycle) -> Evaluator:
-    """Decides with the shipped rules, by either provider."""
+    """Decides with the shipped rules, by either provider or by a legacy Policy."""
     loaded = load_file(POLICIES / "legacy.ksp")
     assert loaded.module is not None
     assert not loaded.failed, loaded.diagnostics

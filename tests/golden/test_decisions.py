@@ -11,7 +11,7 @@ from tests.golden.agreement import differences as shown_differences
 from tests.golden.agreement import main, measure, table
 from tests.golden.findings import findings
 from tests.golden.paths import PATHS, evaluators
-from tests.golden.recorded import FIELDS, KNOWN, NOT_YET, SAMPLE, Case, cases, compared, differences, wanted
+from tests.golden.recorded import KNOWN, SAMPLE, Case, cases, compared, differences, wanted
 
 from ksp.sim.cases import Evaluator
 
@@ -20,7 +20,7 @@ PARTS = [
     ["preemption", "resources_fit", "taints", "host_ports", "volume_zone"],
     ["mixed", "resource_scores", "prefer_avoid", "unsched_nodename", "volume_limits"],
     ["interpod", "topology_spread", "node_affinity", "nominated", "plugin_config"],
-    ["selector_spread", "image_locality", "volume_binding", "volume_restrictions", "edge"],
+    ["selector_spread", "image_locality", "volume_binding", "volume_restrictions", "edge", "legacy_policy"],
 ]
 FAMILIES = sorted(family for part in PARTS for family in part)
 
@@ -105,7 +105,7 @@ def test_a_difference_in_candidates_is_shown_by_node() -> None:
 
 def test_the_sample_has_every_family_and_what_is_special() -> None:
     recorded = sampled()
-    assert {case["family"] for case in recorded} == {*FAMILIES, *NOT_YET}
+    assert {case["family"] for case in recorded} == set(FAMILIES)
     assert SAMPLE.stat().st_size <= 1_000_000
     expected = [case["expected"] for case in recorded]
     for name in ("error", "preFilter", "fitErrorMessage", "preemption", "scoringSkipped"):
@@ -118,10 +118,36 @@ def test_the_sample_has_every_family_and_what_is_special() -> None:
     }
 
 
-def test_policy_objects_are_not_answered_yet() -> None:
-    case = next(case for case in sampled() if case["family"] in NOT_YET)
-    answer = decide().evaluate(case)
-    assert all(answer[field] is None for field in FIELDS)
+def test_the_sample_shows_all_of_a_policy() -> None:
+    policies = [case for case in sampled() if not isinstance(case["provider"], str)]
+    named = {
+        next(iter(entry.get("argument", {})), entry["name"])
+        for case in policies
+        for field in ("predicates", "priorities")
+        for entry in case["provider"].get(field) or ()
+    }
+    assert {"labelsPresence", "serviceAffinity", "requestedToCapacityRatioArguments", "serviceAntiAffinity"} <= named
+    assert {"GeneralPredicates", "PodFitsPorts", "CheckNodeLabelPresence", "EqualPriority"} <= named
+    assert any("hardPodAffinitySymmetricWeight" in case["provider"] for case in policies)
+    unfit = [case["expected"] for case in policies if case["expected"]["fitErrorMessage"]]
+    assert unfit
+    assert all(expected["preemptionEligible"] is None for expected in unfit)
+
+
+def test_where_all_predicates_are_asked_the_message_counts_more_than_the_first() -> None:
+    case = next(
+        case
+        for case in sampled()
+        if isinstance(case["provider"], dict)
+        and case["provider"].get("alwaysCheckAllPredicates")
+        and case["expected"]["fitErrorMessage"]
+    )
+    told = case["expected"]["fitErrorMessage"]
+    assert decide().evaluate(case)["fitErrorMessage"] == told
+    first = {**case, "provider": {**case["provider"], "alwaysCheckAllPredicates": False}}
+    answer = decide().evaluate(first)
+    assert answer["filters"] == case["expected"]["filters"]
+    assert answer["fitErrorMessage"] != told
 
 
 # ---- the comparison itself

@@ -13,12 +13,13 @@ import click
 
 from ksp.check.program import Module
 from ksp.check.report import did_you_mean
+from ksp.check.typed import Profile
 from ksp.cli.policy_files import sound_policy
 from ksp.cli.terminal import counted
 from ksp.sim.case_files import CaseFileError, answers
 from ksp.sim.cases import Evaluator
 
-SHIPPED = "ksp:cluster-autoscaler.ksp"  # declares one, and imports the other
+SHIPPED = "ksp:legacy.ksp"  # imports both providers, and has every rule that a legacy Policy can name
 STEP = 0.2  # seconds between two signs of life
 
 
@@ -26,9 +27,12 @@ STEP = 0.2  # seconds between two signs of life
 @click.argument("cases")
 @click.option("--policy", metavar="FILE", default=SHIPPED, show_default=True, help="Declares the providers.")
 @click.option("--provider", metavar="NAME", help="The provider for all cases, instead of what each names.")
+@click.option("--profile", metavar="NAME", help="The profile for all cases, with its arguments and settings.")
 @click.option("--output", metavar="FILE", default="-", help="Where the answers go; without it to standard output.")
 @click.pass_context
-def evaluate(ctx: click.Context, cases: str, policy: str, provider: str | None, output: str) -> None:
+def evaluate(
+    ctx: click.Context, cases: str, policy: str, provider: str | None, profile: str | None, output: str
+) -> None:
     """Answer the recorded scheduling cases in CASES: JSON lines, compressed with gzip or not; `-` is standard input.
 
     Writes a JSON line for each case, in the shapes of the case's own `expected`; what ksp cannot give is null. A line
@@ -37,11 +41,15 @@ def evaluate(ctx: click.Context, cases: str, policy: str, provider: str | None, 
     module = sound_policy(policy).module
     if provider is not None and provider not in module.providers():
         raise click.UsageError(_no_provider(module, provider, policy))
+    if provider is not None and profile is not None:
+        raise click.UsageError("--provider and --profile exclude each other: a profile has a provider")
+    declared = None if profile is None else _declared(module, profile, policy)
     if _same_file(cases, output):
         raise click.UsageError(f"the answers would overwrite the cases in {cases}")
     with _reading(cases) as source, _writing(output) as target:
         try:
-            failed = _answer_all(source, target, Evaluator(module, provider), "<stdin>" if cases == "-" else cases)
+            evaluator = Evaluator(module, provider, profile=declared)
+            failed = _answer_all(source, target, evaluator, "<stdin>" if cases == "-" else cases)
         except CaseFileError as error:
             click.echo(f"{cases}: {error}", err=True)
             failed = True
@@ -94,6 +102,14 @@ class _Progress:
         seconds = perf_counter() - self.started
         rate = f", {self.cases / seconds:,.0f} a second" if seconds > 0 else ""
         return f"{counted(self.cases, 'case')}{rate}"
+
+
+def _declared(module: Module, name: str, policy: str) -> Profile:
+    declared = {each.name: each for each in module.profiles()}
+    if name not in declared:
+        meant = did_you_mean(name, declared) or f"it has {', '.join(declared) or 'none'}"
+        raise click.UsageError(f'there is no profile "{name}" in {policy}: {meant}')
+    return declared[name]
 
 
 def _no_provider(module: Module, name: str, policy: str) -> str:

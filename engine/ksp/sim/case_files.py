@@ -19,6 +19,8 @@ from ksp.core.errors import StateError
 from ksp.model.decode import DecodeError, convert
 from ksp.model.node import Node
 from ksp.model.pod import Pod
+from ksp.policy.legacy import LegacyPolicyError
+from ksp.policy.plugins import UnknownPluginError
 from ksp.policy.values import ArgumentError
 from ksp.sim.cases import FIELDS, OBJECTS, Evaluator
 
@@ -67,6 +69,10 @@ def _answer(number: int, line: bytes, evaluator: Evaluator) -> Answer:
         invalid = _located(case) or str(error)
     except ArgumentError as error:
         invalid = f"pluginConfig.{error}"
+    except LegacyPolicyError as error:
+        invalid = "; ".join(f"provider: {each}" for each in error.errors)
+    except UnknownPluginError as error:
+        invalid = f"provider: {error}"
     except StateError as error:
         invalid = f"cluster: {error}"
     except Exception as error:  # noqa: BLE001 - the other cases are to be answered whatever happens with this one

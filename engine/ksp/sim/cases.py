@@ -1,14 +1,15 @@
 """Recorded decisions: evaluates cases in the format of kube-scheduler's golden files.
 
-A case is a cluster, a pod and a provider; what is written for it has the shapes of the case's own `expected`. What ksp
-cannot give (a provider that is not there, a Policy object) is null.
+A case is a cluster, a pod and a provider, by name or as a legacy Policy; what is written for it has the shapes of the
+case's own `expected`. What ksp cannot give (a provider that is not there) is null.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from ksp.check import typed
 from ksp.check.program import Module
 from ksp.compile.runtime import Denial, Failure
 from ksp.core.cycle import NO_NODES, Cycle, claim_errors, failure_text
@@ -27,7 +28,9 @@ from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.model.policy import PodDisruptionBudget, PriorityClass, as_in_v1
 from ksp.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from ksp.policy.profile import Profile, ProfileBuilder
+from ksp.policy.legacy import configuration, policy_of
+from ksp.policy.plugins import profile_of
+from ksp.policy.profile import PluginArguments, Profile, ProfileBuilder
 from ksp.sim.dice import FirstFace
 
 OBJECTS: dict[str, type] = {
@@ -41,6 +44,7 @@ FIELDS = (
     "preemption",
 )  # fmt: skip
 FINISHED = ("Succeeded", "Failed")
+DEFAULT_SCHEDULER = "default-scheduler"
 
 
 MakeCycle = Callable[[Profile, ClusterState, Nominated, PodInfo], Cycle]
@@ -52,36 +56,58 @@ def new_cycle(profile: Profile, state: ClusterState, nominated: Nominated, pod: 
 
 
 class Evaluator:
-    """Evaluates cases with the providers of one policy file; profiles are made once. `make_cycle` gives who decides."""
+    """Evaluates cases with the providers of one policy file, or its rules where a case has a Policy; or all of them
+    with one provider, or one profile that is declared there. Profiles are made once. `make_cycle` gives who decides."""
 
-    def __init__(self, module: Module, provider: str | None = None, make_cycle: MakeCycle = new_cycle) -> None:
+    def __init__(
+        self, module: Module, provider: str | None = None, make_cycle: MakeCycle = new_cycle,
+        profile: typed.Profile | None = None,
+    ) -> None:  # fmt: skip
         self.module = module
         self.provider = provider
+        self.profile = profile
         self.make_cycle = make_cycle
         self._builder = ProfileBuilder()
         self._profiles: dict[str, Profile] = {}
 
     def evaluate(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a case. Raises DecodeError for objects that are not what they should be."""
+        """The answer to a case. Raises DecodeError for objects that are not what they should be, LegacyPolicyError for
+        a Policy that is not valid, and UnknownPluginError for one that needs other rules."""
         result: dict[str, Any] = {"id": case.get("id"), **dict.fromkeys(FIELDS)}
         profile = self._profile(case)
         if profile is not None:
-            result.update(_decided(profile, case, self.make_cycle))
+            result.update(decided(profile, case, self.make_cycle))
         return result
 
     def _profile(self, case: Mapping[str, Any]) -> Profile | None:
-        name = self.provider or case.get("provider")
-        provider = self.module.providers().get(name) if isinstance(name, str) else None
-        if provider is None:
-            return None
+        given = self.provider or case.get("provider")
         plugins = case.get("pluginConfig") or {}
-        key = f"{name} {plugins!r}"
+        key = f"{given!r} {plugins!r}"
         if key not in self._profiles:
-            self._profiles[key] = self._builder.build(provider, plugins=plugins)
+            made = self._made(given, plugins)
+            if made is None:
+                return None
+            self._profiles[key] = made
         return self._profiles[key]
 
+    def _made(self, given: object, plugins: PluginArguments) -> Profile | None:
+        if self.profile is not None:
+            return self._builder.of(self.profile, plugins)
+        return self._legacy(given) if isinstance(given, dict) else self._named(given, plugins)
 
-def _decided(profile: Profile, case: Mapping[str, Any], make_cycle: MakeCycle) -> dict[str, Any]:
+    def _named(self, name: object, plugins: PluginArguments) -> Profile | None:
+        provider = self.module.providers().get(name) if isinstance(name, str) else None
+        return None if provider is None else self._builder.build(provider, plugins=plugins)
+
+    def _legacy(self, policy: Mapping[str, Any]) -> Profile:
+        """As kube-scheduler, which minds no other arguments of plugins beside a Policy."""
+        plugins = configuration(policy_of(policy, "provider")).plugins
+        return profile_of(plugins, self.module, self._builder, DEFAULT_SCHEDULER)
+
+
+def decided(profile: Profile, case: Mapping[str, Any], make_cycle: MakeCycle = new_cycle) -> dict[str, Any]:
+    """What becomes of the pod of a case, whatever its provider: the fields of an answer that are not null. Raises
+    DecodeError."""
     cluster = case.get("cluster") or {}
     state = cluster_state(cluster)
     pod = PodInfo.of(convert(Pod, case["pod"]))
@@ -102,9 +128,11 @@ def _decided(profile: Profile, case: Mapping[str, Any], make_cycle: MakeCycle) -
             result["filters"] = {}
         return {**result, "feasible": [], "error": text}
     if not filtered.feasible:
-        reasons = [reason for node in result["filters"].values() for reason in node["reasons"]]
-        preemption = Preemption(profile, cycle.present, nominations, FirstFace())
-        return {**result, "fitErrorMessage": fit_error(len(nodes), reasons), **_preempted(preemption, pod, filtered)}
+        reasons = [reason for node in nodes for reason in _reasons(filtered, node)]
+        result["fitErrorMessage"] = fit_error(len(nodes), reasons)
+        if not profile.preempts:
+            return result
+        return result | _preempted(Preemption(profile, cycle.present, nominations, FirstFace()), pod, filtered)
     return result | _scores(cycle, pod, filtered.feasible)
 
 
@@ -143,6 +171,13 @@ def _filters(filtered: Filtered, nodes: list[NodeInfo], pod: PodInfo) -> dict[st
         "filters": {node.name: statuses.get(node.name) for node in nodes},
         "feasible": sorted(node.name for node in filtered.feasible),
     }
+
+
+def _reasons(filtered: Filtered, node: NodeInfo) -> Iterator[str]:
+    """All that rules say against a node: the first of them, or every one that was asked."""
+    for refused in (filtered.before or filtered.refused[node.name]).each():
+        if isinstance(refused.answer, Denial):
+            yield from refused.answer.reasons
 
 
 def _status(refused: Refused, pod: PodInfo) -> dict[str, Any]:

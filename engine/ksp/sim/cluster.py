@@ -45,6 +45,7 @@ from ksp.core.changes import (
 )
 from ksp.core.cycle import Decision
 from ksp.core.event_handlers import FINISHED
+from ksp.core.questions import Ask
 from ksp.core.scheduler import Scheduler, Step
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
@@ -128,6 +129,7 @@ class VirtualCluster:
             yield from self._deliver()
             before = self._stopwatch.read()
             step = self.scheduler.step(self.now)
+            assert not isinstance(step, Ask)  # there are no extenders
             if step is not None:
                 self._decisions += 1
                 self._seconds += self._stopwatch.read() - before
@@ -306,7 +308,7 @@ class VirtualCluster:
             if pod is not None and victim.uid not in self._evictions:
                 self._tell_to_go(victim.uid, pod, effect, against_budget=place < effect.violations)
                 self._changed()
-        self.scheduler.evictions_ended(effect.preemptor.uid, self.now, done=True)
+        self.scheduler.evictions_ended(effect.preemptor.uid, effect.node, self.now, done=True)
 
     def _tell_to_go(self, uid: str, pod: Pod, effect: Evict, *, against_budget: bool) -> None:
         by = f"{effect.preemptor.namespace}/{effect.preemptor.name}"

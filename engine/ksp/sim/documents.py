@@ -1,7 +1,7 @@
 """YAML and JSON texts as documents: plain values, with the line of each object.
 
-Called by `manifests`. The limits (here and in `yaml_values`) hold for each text. The lines of single fields are looked
-up only when there is something to say about them.
+Called by `manifests`. The limits (here and in `ksp.source.yaml_values`) hold for each text. The lines of single fields
+are looked up only when there is something to say about them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from ksp.sim.texts import MAX_BYTES
-from ksp.sim.yaml_values import MAX_DEPTH, Document, TextError, ValuePath, value_lines, yaml_documents
+from ksp.source.yaml_values import MAX_DEPTH, Document, TextError, ValuePath, value_lines, yaml_documents
 
 _BEFORE_VALUE = re.compile(rb'[\s{,]*"(?:[^"\\]|\\.)*"\s*:\s*')
 _SEPARATORS = re.compile(rb"[\s\[,]*")

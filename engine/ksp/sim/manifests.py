@@ -19,9 +19,9 @@ from ksp.model.policy import PodDisruptionBudget, as_in_v1
 from ksp.sim.documents import field_lines, read_documents
 from ksp.sim.texts import ManifestError, texts
 from ksp.sim.validation import first_mistake
-from ksp.sim.yaml_values import TextError, ValuePath
+from ksp.source.yaml_values import TextError, ValuePath
 
-__all__ = ["TEMPLATES", "Loaded", "ManifestError", "Manifests", "load"]
+__all__ = ["TEMPLATES", "Loaded", "ManifestError", "Manifests", "load", "load_text"]
 
 TEMPLATES = frozenset(
     {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job", "CronJob", "PodTemplate"}
@@ -62,6 +62,13 @@ def load(paths: Iterable[str], *, stdin: BinaryIO | None = None, skip_invalid: b
     for path in paths:
         for name, data in texts(path, stdin):
             reading.text(name, data)
+    return reading.result
+
+
+def load_text(name: str, text: str) -> Manifests:
+    """The same of a text in memory. Raises ManifestError for the first mistake."""
+    reading = _Reading(skip_invalid=False)
+    reading.text(name, text.encode("utf-8", "surrogatepass"))
     return reading.result
 
 

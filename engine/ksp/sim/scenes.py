@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 from msgspec.structs import replace
@@ -16,8 +16,9 @@ from ksp.model.meta import ObjectMeta
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.policy.testing import amount_error, decoded, mistake, object_mistakes
+from ksp.policy.texts import shown_as
 from ksp.sim.cases import FINISHED, OBJECTS
-from ksp.sim.manifests import ManifestError, load
+from ksp.sim.manifests import ManifestError, Manifests, load, load_text
 from ksp.source.diagnostic import Diagnostic
 
 KIND_OF = {struct: kind for kind, struct in OBJECTS.items()}
@@ -60,13 +61,50 @@ class Scene:
         return PodInfo.of(replace(pod, metadata=replace(pod.metadata, uid=f"{pod.metadata.namespace}/{name}")))
 
 
-def scene_of(test: Test, folder: Path) -> tuple[Scene | None, list[Diagnostic]]:
-    """The scene of a test whose file lies in that folder, and what is wrong with its objects beyond what the checker
-    found; None if anything is."""
+@dataclass(frozen=True, slots=True)
+class FixtureTexts:
+    """Fixtures in memory, by path; those of tests whose file lies at `folder`. `shown` is put before a path to name it
+    to the user."""
+
+    texts: Mapping[str, str]
+    folder: PurePosixPath
+    shown: str = ""
+
+    def place(self, path: str) -> str:
+        """What the user calls the fixture."""
+        return shown_as(self.shown, str(self.folder / path))
+
+    def load(self, path: str) -> Manifests:
+        """Its objects. Raises ManifestError."""
+        text = self.texts.get(str(self.folder / path))
+        if text is None:
+            raise ManifestError(self.place(path), 0, "", "there is no such file")
+        return load_text(self.place(path), text)
+
+
+@dataclass(frozen=True, slots=True)
+class FixtureFolder:
+    """Fixtures in files, beside and below a folder."""
+
+    folder: Path
+
+    def place(self, path: str) -> str:
+        """What the user calls the fixture."""
+        return str(self.folder / path)
+
+    def load(self, path: str) -> Manifests:
+        """Its objects. Raises ManifestError."""
+        return load([self.place(path)])
+
+
+def scene_of(test: Test, fixtures: Path | FixtureTexts) -> tuple[Scene | None, list[Diagnostic]]:
+    """The scene of a test with its fixtures, or whose file lies in that folder, and what is wrong with its objects
+    beyond what the checker found; None if anything is."""
+    where = FixtureFolder(fixtures) if isinstance(fixtures, Path) else fixtures
     mistakes = list(object_mistakes(test))
     objects: dict[str, msgspec.Struct] = {}
     for given in test.objects:
-        made = _from_file(given, folder) if given.path else decoded(given)
+        made = _from_file(given, where) if given.path else decoded(given)
         if isinstance(made, Diagnostic):
             mistakes.append(made)
         elif made is not None:
@@ -76,17 +114,17 @@ def scene_of(test: Test, folder: Path) -> tuple[Scene | None, list[Diagnostic]]:
     return (Scene(test, objects) if complete else None), mistakes
 
 
-def _from_file(given: TestObject, folder: Path) -> msgspec.Struct | Diagnostic:
+def _from_file(given: TestObject, fixtures: FixtureFolder | FixtureTexts) -> msgspec.Struct | Diagnostic:
     """The one object of the kind in the file, or of several the one with the name that the test uses."""
     try:
-        found = [each for each in load([str(folder / given.path)]).objects if each.kind == given.kind]
+        found = [each for each in fixtures.load(given.path).objects if each.kind == given.kind]
     except ManifestError as error:
         return mistake(given, f"the fixture of `{given.name}`: {error}")
     chosen = found if len(found) == 1 else [each for each in found if each.name == given.name]
     if len(chosen) != 1:
         many = f"there are {len(found)} of the kind {given.kind}" if found else f"there is no {given.kind}"
         called = f", none of them called {given.name}" if found else ""
-        return mistake(given, f"the fixture of `{given.name}`: {folder / given.path}: {many} in it{called}")
+        return mistake(given, f"the fixture of `{given.name}`: {fixtures.place(given.path)}: {many} in it{called}")
     wrong = amount_error(chosen[0].value)
     return mistake(given, f"the fixture of `{given.name}`: {chosen[0].file}: {wrong}") if wrong else chosen[0].value
 

@@ -55,11 +55,56 @@ def test_files_compressed_or_not_to_a_file(policy: Path, tmp_path: Path) -> None
 
 
 def test_what_ksp_does_not_have_is_null(policy: Path) -> None:
-    cases = [{**CASE, "provider": {"kind": "Policy"}}, {**CASE, "provider": "Nobody"}]
-    result = ksp("evaluate", "-", "--policy", policy, stdin=lines(*cases))
+    result = ksp("evaluate", "-", "--policy", policy, stdin=lines({**CASE, "provider": "Nobody"}))
     assert result.exit_code == 0
-    for line in result.stdout.splitlines():
-        assert json.loads(line) == {"id": "a", **dict.fromkeys(FIELDS)}
+    assert json.loads(result.stdout) == {"id": "a", **dict.fromkeys(FIELDS)}
+
+
+def test_a_legacy_policy_is_a_provider() -> None:
+    policy = {"kind": "Policy", "apiVersion": "v1", "predicates": [{"name": "PodFitsResources"}]}
+    scored = {**policy, "priorities": [{"name": "ImageLocalityPriority", "weight": 2}]}
+    full = {**CASE, "provider": {**policy, "alwaysCheckAllPredicates": True}}
+    full["pod"] = {**CASE["pod"], "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "9000"}}}]}}
+    result = ksp("evaluate", "-", stdin=lines({**CASE, "provider": scored}, full))
+    assert result.exit_code == 0
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert first["scores"] == {"ImageLocality": {"n": 0}}
+    assert second["fitErrorMessage"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert second["preemptionEligible"] is None
+
+
+def test_a_profile_with_its_arguments_and_settings(tmp_path: Path) -> None:
+    own = """import "ksp:default.ksp"
+import "ksp:by-labels.ksp"
+provider Labelled { predicates { CheckNodeLabelPresence } }
+profile "default-scheduler" uses Labelled {
+  preemption = false
+  CheckNodeLabelPresence.presentLabels = ["a"]
+}
+"""
+    (tmp_path / "own.ksp").write_text(own)
+    asked = ("evaluate", "-", "--policy", tmp_path / "own.ksp", "--profile")
+    answer = json.loads(ksp(*asked, "default-scheduler", stdin=lines(CASE)).stdout)
+    assert answer["filters"]["n"]["plugin"] == "NodeLabel"
+    assert answer["preemptionEligible"] is None
+    unknown = ksp(*asked, "defaultscheduler", stdin=lines(CASE))
+    assert unknown.exit_code == 2
+    assert "there is no profile" in unknown.stderr
+    assert "did you mean `default-scheduler`?" in unknown.stderr
+    both = ksp(*asked, "default-scheduler", "--provider", "Labelled", stdin=lines(CASE))
+    assert both.exit_code == 2
+    assert "--provider and --profile exclude each other" in both.stderr
+
+
+def test_a_policy_that_is_not_valid_is_no_case(policy: Path) -> None:
+    legacy = {"kind": "Policy", "apiVersion": "v1", "predicates": [{"name": "Nobody"}]}
+    answer = json.loads(ksp("evaluate", "-", stdin=lines({**CASE, "provider": legacy})).stdout)
+    said = 'provider: Invalid configuration: Predicate type not found for "Nobody" (/predicates/0/name)'
+    assert answer["invalid"] == said
+    other = {"kind": "Policy", "apiVersion": "v1", "predicates": [], "priorities": []}
+    refused = ksp("evaluate", "-", "--policy", policy, stdin=lines({**CASE, "provider": other}))
+    assert refused.exit_code == 1
+    assert "provider: no rule of the policy implements `NodeUnschedulable` where it filters" in refused.stderr
 
 
 def test_an_own_policy_and_provider(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ksp.sim.documents import field_lines, read_documents
 from ksp.sim.texts import MAX_BYTES
-from ksp.sim.yaml_values import MAX_DEPTH, TextError
+from ksp.source.yaml_values import MAX_DEPTH, TextError
 
 KEYS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=8).filter(lambda key: key != "<<")
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=12) | st.floats(-1e9, 1e9)

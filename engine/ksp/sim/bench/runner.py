@@ -27,6 +27,7 @@ from typing import Final
 from msgspec.structs import replace as changed
 
 from ksp.core.changes import Bind, Change, DeletePod, Evict, SetNode, SetPod
+from ksp.core.questions import Ask
 from ksp.core.scheduler import Scheduler, Step
 from ksp.model.info import PodInfo
 from ksp.model.pod import Pod
@@ -145,7 +146,7 @@ class _Driver:
         self._give(SetPod(pod) for pod in self.scenario.bound())
         self._warm_up()
         self._give(SetPod(each.pod()) for each in self.scenario.pending)
-        while (step := self.scheduler.step(self._now)) is not None:
+        while (step := self._decided()) is not None:
             self._confirm(step)
         self.times = _Times()
 
@@ -154,7 +155,7 @@ class _Driver:
         scheduler = next(iter(self.scheduler.cycles))
         pod = pod_template("warm-up", requests={"cpu": "1m", "memory": "1Mi"}, scheduler=scheduler).pod(0)
         self.scheduler.on(SetPod(pod), self._now)
-        step = self.scheduler.step(self._now)
+        step = self._decided()
         if step is not None:
             self._confirm(step)
         self.scheduler.on(DeletePod(PodInfo.of(pod).uid), self._now)
@@ -162,6 +163,12 @@ class _Driver:
     def _give(self, changes: Iterable[Change]) -> None:
         for change in changes:
             self.scheduler.on(change, self._now)
+
+    def _decided(self) -> Step | None:
+        """The next attempt. No extender has a say."""
+        step = self.scheduler.step(self._now)
+        assert not isinstance(step, Ask)
+        return step
 
     # ---- measuring
 
@@ -198,7 +205,7 @@ class _Driver:
         self._show_evicted()
         missed = self._misses()
         before = self._read()
-        step = self.scheduler.step(self._now)
+        step = self._decided()
         taken = self._read() - before
         if step is None:
             self._wait()
@@ -243,7 +250,7 @@ class _Driver:
         for effect in step.effects:
             if isinstance(effect, Evict):
                 before = self._read()
-                self.scheduler.evictions_ended(effect.preemptor.uid, self._now, done=True)
+                self.scheduler.evictions_ended(effect.preemptor.uid, effect.node, self._now, done=True)
                 self.times.churn += self._read() - before
                 self._evicted.extend((self._now + EVICTION, victim.uid) for victim in effect.victims)
 

@@ -7,6 +7,7 @@ from functools import cache
 
 from ksp.cli.profile_choice import chosen_profiles
 from ksp.core.changes import Change
+from ksp.core.questions import Ask
 from ksp.core.scheduler import Scheduler, Step
 from ksp.policy.profile import Profile
 from ksp.sim.bench.runner import Surroundings
@@ -45,7 +46,9 @@ class TimedScheduler(Scheduler):
     def step(self, now: float) -> Step | None:
         if self.started:
             self._watch.time += next(self._steps)
-        return super().step(now)
+        step = super().step(now)
+        assert not isinstance(step, Ask)
+        return step
 
 
 def surroundings(scheduler: TimedScheduler, watch: HandWatch) -> Surroundings:

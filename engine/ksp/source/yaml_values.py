@@ -1,7 +1,7 @@
 """YAML as plain values, read from its events without recursion; bounded whatever the text holds.
 
-Called by `documents`. A text means what `kubectl` takes it to mean: dates stay text, `yes` and `on` are true, `1e3` is
-a number, `<<` merges maps. A key that stands twice in a map is a mistake.
+A text means what `kubectl` takes it to mean: dates stay text, `yes` and `on` are true, `1e3` is a number, `<<` merges
+maps. A key that stands twice in a map is a mistake.
 """
 
 from __future__ import annotations
@@ -53,13 +53,14 @@ class Document:
     item_lines: tuple[int, ...] = ()
 
 
-def yaml_documents(text: str) -> Iterator[Document]:
-    """The documents that are not empty. Raises TextError."""
-    number, line, builder = -1, 0, _Builder()
+def yaml_documents(text: str, *, twice: bool = False) -> Iterator[Document]:
+    """The documents that are not empty. Raises TextError. With `twice` a key may stand twice in a map, and the last
+    one counts: `value_lines` then says where."""
+    number, line, builder = -1, 0, _Builder(twice=twice)
     for event in _events(text):
         match event:
             case yaml.DocumentStartEvent():
-                number, line, builder = number + 1, 0, _Builder()
+                number, line, builder = number + 1, 0, _Builder(twice=twice)
             case yaml.DocumentEndEvent():
                 if builder.root is not None:
                     yield Document(number, line, builder.root, tuple(builder.item_lines))
@@ -147,6 +148,7 @@ class _Builder:
     anchors: dict[str, tuple[object, int]] = field(default_factory=dict)
     aliased: int = 0
     root: object = None
+    twice: bool = False
     item_lines: list[int] = field(default_factory=list)
 
     def take(self, event: yaml.Event) -> None:
@@ -174,7 +176,7 @@ class _Builder:
         self._put(value, 1, line)
 
     def _set_key(self, frame: _Frame, key: str, line: int) -> None:
-        if key in frame.value:
+        if key in frame.value and not self.twice:
             raise TextError(line, f"`{_short(key)}` stands twice in the same map")
         frame.key = key
 
