@@ -44,8 +44,8 @@ def profile_of(
 ) -> Profile:
     """The profile that these plugins are, in the rules of that module and its imports. `percentage` is for a set that
     has none. Raises UnknownPluginError, naming all, and ArgumentError."""
-    rules = [*module.own_rules(), *module.rules().values()]
-    filters, scores = _by_plugin(rules, "predicate"), _by_plugin(rules, "priority")
+    rules = rules_in_order(module)
+    filters, scores = rules_by_plugin(rules, "predicate"), rules_by_plugin(rules, "priority")
     missing = [_missing(name, filters, "filters") for name in plugins.filters if name not in filters]
     missing += [_missing(name, scores, "scores") for name, _ in plugins.scores if name not in scores]
     if missing:
@@ -63,9 +63,25 @@ def profile_of(
     )  # fmt: skip
 
 
-def _by_plugin(rules: Iterable[Rule], kind: str) -> Mapping[str, Rule]:
-    """The rules of a kind by the plugins that they implement. Of several that implement one, the first: a file's own
-    rules come before those that it imports."""
+def rules_in_order(module: Module) -> list[Rule]:
+    """The rules that the module sees: its own, then those of each import in the order of the text, a file before what
+    it imports. So a user's file wins over the library that it imports."""
+    seen_in_order = module.rules().values()
+    seen = set(seen_in_order)
+    found: dict[Rule, None] = {}
+    pending, read = [module], set()
+    while pending:
+        file = pending.pop()
+        if file.key not in read:
+            read.add(file.key)
+            found.update(dict.fromkeys(rule for rule in file.own_rules() if file is module or rule in seen))
+            pending.extend(reversed(file.imports.values()))
+    found.update(dict.fromkeys(seen_in_order))
+    return list(found)
+
+
+def rules_by_plugin(rules: Iterable[Rule], kind: str) -> Mapping[str, Rule]:
+    """The rules of a kind by the plugins that they implement. Of several that implement one, the first."""
     found: dict[str, Rule] = {}
     for rule in rules:
         if rule.kind == kind:
