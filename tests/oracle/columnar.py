@@ -208,7 +208,7 @@ class ColumnarWriter:
             case 2:
                 return f"div({self.double(d)}, {self.double(d)}, {self.choose.pick(DOUBLES)})"
             case 3:
-                return f"{self.choose.pick(('ln', 'abs', '-'))}({self.double(d)})"
+                return f"{self.choose.pick(('ln', 'sqrt', 'abs', '-'))}({self.double(d)})"
             case 4:
                 return f"{self.choose.pick(('min', 'max'))}({self.double(d)}, {self.double(d)})"
             case 5:

@@ -459,7 +459,7 @@ class Writer:
                 divisor = f"double({self.varying('int', 0)})"
                 return f"({divisor} != 0.0 ? {x} / {divisor} : -1.0)"
             case 4:
-                return f"{a.pick(('ln', 'abs', '-'))}({x})"
+                return f"{a.pick(('ln', 'sqrt', 'abs', '-'))}({x})"
             case 5:
                 return f"{a.pick(('min', 'max'))}({x}, {self.expr('double', d)})"
             case 6:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import pytest
 from tests.state.storage import claim, node, storage_class, volume
-from tests.unit.core.scheduling import default_profile, pod, profile_of, scheduler, stepped
+from tests.unit.core.scheduling import default_profile, pod, scheduler, stepped
 
 from ksp.core.changes import Bind, BindVolumes, Effect, Report, SetNode, SetObject, SetPod
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from ksp.policy.load import DEFAULT, load, profiles
 from ksp.policy.profile import Profile
+from ksp.source.origin import Texts
 
 Object = PersistentVolume | PersistentVolumeClaim | StorageClass
 KINDS = {
@@ -82,7 +84,9 @@ def test_a_volume_without_capacity_takes_a_claim_that_asks_for_nothing() -> None
 
 
 def test_a_negative_timeout_is_an_error_that_names_it() -> None:
-    profile = profile_of('import "ksp:volumes.ksp"', "predicates { CheckVolumeBinding(bindTimeoutSeconds: -1) }")
+    module = load(Texts({}), DEFAULT).module
+    assert module is not None
+    (profile,) = profiles(module, {"VolumeBinding": {"bindTimeoutSeconds": -1}})
     told = outcome(claim("c", volume="v"), volume("v"), profile=profile)
     assert isinstance(told, Report)
     assert (told.reason, told.message) == ("SchedulerError", f"{PREFILTER}bindTimeoutSeconds must not be negative")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -15,8 +16,8 @@ from tests.policies.test_forms import ARGUMENTS, shipped_rules
 from tests.unit.core.scheduling import FakeDice
 
 from ksp.check.typed import Rule
-from ksp.compile.footprint import footprint_of
-from ksp.compile.program import Predicate, compile_rule
+from ksp.compile.footprint import Footprint, footprint_of
+from ksp.compile.program import CompiledRule, Predicate, compile_rule
 from ksp.compile.runtime import Denial
 from ksp.core.changes import SetNode
 from ksp.core.queue import Place
@@ -36,16 +37,24 @@ def examples(number: int) -> settings:
     )
 
 
+@lru_cache(maxsize=16)
+def made(rule: Rule) -> tuple[CompiledRule, Footprint]:
+    """A rule is compiled once for all its scenarios."""
+    return compile_rule(rule), footprint_of(rule)
+
+
 class Sleeper:
     """A pod that waits for a rule to change its mind, in a cluster that changes."""
 
     def __init__(self, rule: Rule, arguments: dict[str, Any], scenario: Scenario, pod: PodInfo) -> None:
         known = {parameter.binding.name for parameter in rule.parameters}
-        made = compile_rule(rule).instantiate({name: value for name, value in arguments.items() if name in known})
-        assert isinstance(made, Predicate)
-        self.rule, self.predicate, self.pod = rule, made, pod
-        self.footprint = footprint_of(rule)
-        profile = Profile("default-scheduler", (ActivePredicate(rule.name, rule.plugin, made, self.footprint),), ())
+        compiled, self.footprint = made(rule)
+        predicate = compiled.instantiate({name: value for name, value in arguments.items() if name in known})
+        assert isinstance(predicate, Predicate)
+        self.rule, self.predicate, self.pod = rule, predicate, pod
+        profile = Profile(
+            "default-scheduler", (ActivePredicate(rule.name, rule.plugin, predicate, self.footprint),), ()
+        )
         self.scheduler = Scheduler([profile], FakeDice())
         self.now = 0.0
         for each in scenario.nodes:

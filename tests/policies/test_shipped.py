@@ -16,6 +16,8 @@ from ksp.check.program import Checker, Module
 from ksp.check.reasons import denials, failures, fixed_parts
 from ksp.check.stages import walk
 from ksp.check.typed import Expect, Function, Invoke, Provider, Rule
+from ksp.policy.configuration import profiles_of, read_configuration
+from ksp.policy.profile import ProfileBuilder
 from ksp.sim.policy_tests import Runner
 from ksp.sim.scenes import scene_of
 from ksp.source.diagnostic import Severity
@@ -54,6 +56,10 @@ HISTORICAL = {
     "CheckNodeCondition": "CheckNodeCondition", "CheckNodeMemoryPressure": "CheckNodeMemoryPressure",
     "CheckNodeDiskPressure": "CheckNodeDiskPressure", "CheckNodePIDPressure": "CheckNodePIDPressure",
     "ResourceLimitsPriority": "NodeResourceLimits",
+}  # fmt: skip
+# In place of older ones of the same plugin, or of a score that the plugin did not have in 1.19.
+NEWER = {
+    "NodeResourcesFitPriority": "NodeResourcesFit", "NodeResourcesBalancePriority": "NodeResourcesBalancedAllocation",
 }  # fmt: skip
 ALIASES = {
     "PodFitsPorts": ["PodFitsHostPorts"],
@@ -111,8 +117,8 @@ def test_every_file_checks_without_errors_or_warnings() -> None:
 
 def test_every_rule_of_kube_scheduler_is_there_and_no_other() -> None:
     rules = {name: rule for name, (_, rule) in shipped_rules().items()}
-    assert {name: rule.plugin for name, rule in rules.items()} == PREDICATES | PRIORITIES | HISTORICAL
-    kinds = {name: rule.kind for name, rule in rules.items() if name not in HISTORICAL}
+    assert {name: rule.plugin for name, rule in rules.items()} == PREDICATES | PRIORITIES | HISTORICAL | NEWER
+    kinds = {name: rule.kind for name, rule in rules.items() if name not in HISTORICAL.keys() | NEWER.keys()}
     assert kinds == dict.fromkeys(PREDICATES, "predicate") | dict.fromkeys(PRIORITIES, "priority")
 
 
@@ -120,6 +126,22 @@ def test_what_left_kube_scheduler_before_1_19_lies_apart() -> None:
     assert {name for name, (file, _) in shipped_rules().items() if file == "historical.ksp"} == HISTORICAL.keys()
     assert not HISTORICAL.keys() & offered().rules().keys()
     assert offered().rules().keys() == {*PREDICATES, *PRIORITIES}
+
+
+def test_what_came_after_1_19_lies_apart_and_only_configurations_of_that_time_mean_it() -> None:
+    modules = checked()[1]
+    assert {name for name, (file, _) in shipped_rules().items() if file == "strategies.ksp"} == NEWER.keys()
+    assert modules["all.ksp"].rules().keys() == {*PREDICATES, *PRIORITIES, *HISTORICAL}
+    assert modules["modern.ksp"].rules().keys() == shipped_rules().keys()
+
+
+def test_a_plugin_has_one_rule_of_a_kind_in_1_19_and_the_newer_one_where_it_is_imported_first() -> None:
+    for file, newer in (("all.ksp", set()), ("modern.ksp", {("priority", "NodeResourcesBalancedAllocation")})):
+        of_plugin: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for rule in checked()[1][file].rules().values():
+            of_plugin[rule.kind, rule.plugin].append(rule.name)
+        assert {plugin for plugin, names in of_plugin.items() if len(names) > 1} == newer
+        assert all(of_plugin[plugin][0] in NEWER for plugin in newer)
 
 
 @pytest.mark.parametrize("alias", ALIASES)
@@ -151,6 +173,17 @@ def test_every_name_that_kube_scheduler_knows_leads_to_its_plugins(shared: Path)
 def test_the_providers_have_24_rules(provider: str) -> None:
     found = offered().providers()[provider]
     assert (len(found.predicates), len(found.priorities)) == (15, 9)
+
+
+def test_the_modern_provider_is_what_a_configuration_that_says_nothing_comes_to() -> None:
+    said = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    module, builder = checked()[1]["modern.ksp"], ProfileBuilder()
+    (configured,) = profiles_of(read_configuration(said, "v1.yaml"), module, builder).profiles
+    provided = builder.build(module.providers()["ModernProvider"])
+    assert [(p.name, p.arguments) for p in provided.predicates] == [
+        (p.name, p.arguments) for p in configured.predicates
+    ]
+    assert [(p.name, p.weight) for p in provided.priorities] == [(p.name, p.weight) for p in configured.priorities]
 
 
 # ---- tests

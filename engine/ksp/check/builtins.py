@@ -70,6 +70,10 @@ def ln(a: float) -> float:
     return math.log(a) if a > 0 else 0.0
 
 
+def sqrt(a: float) -> float:
+    return math.sqrt(a) if a > 0 else 0.0
+
+
 def rounded(a: float) -> int:
     if not math.isfinite(a):
         return 0

@@ -231,6 +231,7 @@ ROWS: tuple[Row, ...] = (
     _function("max", "max(a, b, ...)", _extreme, "the largest of its arguments", run.largest, (2, 16)),
     _function("abs", "abs(a)", _same_number, "the value without its sign", run.absolute, (1, 1)),
     _function("ln", "ln(double): double", _fixed((DOUBLE,), DOUBLE), "the natural logarithm; 0 for what is not positive", run.ln, (1, 1)),
+    _function("sqrt", "sqrt(double): double", _fixed((DOUBLE,), DOUBLE), "the square root; 0 for what is not positive", run.sqrt, (1, 1)),
     _function("round", "round(double): int", _fixed((DOUBLE,), ANY_INT), "the nearest int, halves away from 0", run.rounded, (1, 1)),
     _function("int", "int(double | string): int", _to_int, "towards zero; 0 for NaN, infinities and text that is no int; what is too large becomes the largest int", run.to_int, (1, 1)),
     _function("double", "double(int | string): double", _to_double, "the nearest double; 0.0 for text that is no number", run.to_double, (1, 1)),

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 
 from ksp.check import limits, mistakes
 from ksp.check.advice import advise
+from ksp.check.bind_timeout import check_default
 from ksp.check.expressions import Expressions
 from ksp.check.needs import names_in
 from ksp.check.objects import Tests
 from ksp.check.parts import expressions
 from ksp.check.providers import Providers
+from ksp.check.quoting import check_texts
 from ksp.check.report import Report
 from ksp.check.rules import Rules
 from ksp.check.scope import Scope, declare, global_roots
@@ -215,11 +217,13 @@ class _Declarations:
         mark = len(self.report.found)
         rule = self.rules.rule(node, self.scope)
         self.rules.settled(expressions(rule))
+        check_default(self.report, rule)
         if not self.report.errors_since(mark) and self.module.size <= limits.TOTAL:
             self._count(limits.check_rule(self.report, rule), node)
             if not self.report.errors_since(mark):
                 check_scores(self.report, rule)
             if not self.report.failed:
+                check_texts(self.report, rule)
                 advise(self.report, rule, self.expressions.used)
         self._declare(node.name, node.name_span, rule)
 

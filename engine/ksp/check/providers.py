@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ksp.check import mistakes
+from ksp.check import bind_timeout, mistakes
 from ksp.check.expressions import Expressions
 from ksp.check.report import Report
 from ksp.check.scope import Scope
 from ksp.check.stages import stage_of
 from ksp.check.typed import Constant, Expr, Profile, Provider, Rule, RuleUse, Stage
-from ksp.check.types import BOOL, INT, Type, Unknown
+from ksp.check.types import BOOL, INT, Type, Unknown, fits
 from ksp.source.text import Span
 from ksp.syntax import tree
 from ksp.syntax.recovery import ANY
@@ -161,6 +161,7 @@ class Providers:
         value = self.expressions.wanted(node, self.scope, parameters[name], f"`{name}`")
         if stage_of(value) > Stage.CONSTANT:
             mistakes.not_constant(self.report, node.span, "an argument")
+        bind_timeout.check_argument(self.report, rule, name, value)
         return value
 
     # ---- profiles
@@ -216,7 +217,7 @@ class Providers:
         value = self.expressions.expr(node.value, self.scope, kind)
         if isinstance(value.type, Unknown):
             return
-        if isinstance(value, Constant) and value.type == kind and (kind == BOOL or 0 <= int(value.value) <= 100):
+        if isinstance(value, Constant) and fits(value.type, kind) and (kind == BOOL or 0 <= int(value.value) <= 100):
             settings[node.name] = bool(value.value) if kind == BOOL else int(value.value)
             return
         wanted = "true or false" if kind == BOOL else "a number from 0 to 100"

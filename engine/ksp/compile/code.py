@@ -92,8 +92,7 @@ def count(clauses: list[ast.comprehension], condition: ast.expr) -> ast.expr:
 
 
 def read_in(code_: Iterable[ast.AST]) -> set[str]:
-    """The names that the code reads. What stands in it several times, as operands of traced code do, is gone through
-    once."""
+    """The names that the code reads. What stands in it several times is gone through once."""
     found: set[str] = set()
     waiting = [*code_]
     seen: set[ast.AST] = set()

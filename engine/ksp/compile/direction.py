@@ -34,14 +34,13 @@ from ksp.check.typed import (
     LetIn,
     Logic,
     Op,
-    Read,
     Ref,
     Rule,
     Statement,
     Stop,
 )
 from ksp.check.types import Map
-from ksp.compile.inline import inline
+from ksp.compile.mentioned import Mentioned, path_in_node
 
 
 class Helps(Enum):
@@ -68,27 +67,29 @@ class Way(Enum):
 _HELPS = {Way.STAYS: Helps.NOTHING, Way.UP: Helps.LESS, Way.DOWN: Helps.MORE, Way.UNKNOWN: Helps.EITHER}
 
 
-def helps(rule: Rule, name: str) -> Helps:
-    """What helps of a view, or of a part of the node under test as rules write it: `allocatable`, `spec.taints`."""
-    conditions = _Conditions(name)
-    return _HELPS[_joined(conditions.of((*rule.before, *rule.body)))]
+class Directions:
+    """How the conditions of a rule move when something grows. A `fail` counts as a denial: after it the pod may be
+    admitted."""
 
-
-class _Conditions:
-    """How the conditions of a rule move when what is called so grows. A `fail` counts as a denial: after it the pod
-    may be admitted."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.name = ""
         self._ways: dict[Binding, Way] = {}
+        self._mentioned = Mentioned()
+
+    def helps(self, name: str) -> Helps:
+        """What helps of a view, or of a part of the node under test as rules write it: `allocatable`, `spec.taints`."""
+        self.name = name
+        self._ways.clear()
+        return _HELPS[_joined(self.of((*self.rule.before, *self.rule.body)))]
 
     def of(self, statements: Iterable[Statement]) -> Iterator[Way]:
         for statement in statements:
             match statement:
                 case Deny(condition=condition) | Fail(condition=condition):
-                    yield self.way(inline(condition))
+                    yield self.way(self._mentioned.inlined(condition))
                 case Stop(condition=condition):
-                    yield self.way(inline(condition)).flipped()
+                    yield self.way(self._mentioned.inlined(condition)).flipped()
                 case For(body=body):
                     yield self._of_loop(statement)
                     yield from self.of(body)
@@ -97,13 +98,15 @@ class _Conditions:
 
     def _of_loop(self, loop: For) -> Way:
         """Of the range: with more elements more is asked, if nothing in the loop ends it early."""
-        moved = self.way(inline(loop.range))
+        moved = self.way(self._mentioned.inlined(loop.range))
         plain = len(loop.variables) == 1 and all(isinstance(each, Let | Deny) for each in loop.body)
         return moved if plain or moved is Way.STAYS else Way.UNKNOWN
 
     def way(self, expr: Expr) -> Way:
-        """How the value moves."""
-        path = _path_in_node(expr)
+        """How the value moves: not at all, if nothing in it has to do with what grows."""
+        if not any(self._is_related(each) for each in self._mentioned.by(expr)):
+            return Way.STAYS
+        path = path_in_node(expr)
         if path is not None:
             return self._of_path(path, has=isinstance(expr, Has))
         match expr:
@@ -128,7 +131,7 @@ class _Conditions:
             case Apply(row=row, arguments=(inner,)) if row.name in ("size", "keys"):
                 return self.way(inner)
             case Apply(arguments=arguments):  # of a node as a whole, functions read what has no order
-                parts = [part for part in arguments if _path_in_node(part) != ""]
+                parts = [part for part in arguments if path_in_node(part) != ""]
                 return Way.STAYS if all(self.way(part) is Way.STAYS for part in parts) else Way.UNKNOWN
         return Way.STAYS if all(self.way(child) is Way.STAYS for child in children(expr)) else Way.UNKNOWN
 
@@ -136,15 +139,19 @@ class _Conditions:
         if binding.kind is Kind.VIEW:
             return Way.UP if binding.name == self.name else Way.STAYS
         if binding.kind is Kind.LET and binding.value is not None and binding not in self._ways:
-            self._ways[binding] = self.way(inline(binding.value))
+            self._ways[binding] = self.way(self._mentioned.inlined(binding.value))
         return self._ways.get(binding, Way.STAYS)
 
     def _of_path(self, path: str, *, has: bool) -> Way:
         """Of what is read of the node under test. What holds the part, or is in it, moves in ways not known."""
         if path == self.name:
             return Way.UNKNOWN if has else Way.UP
-        related = not path or path.startswith(f"{self.name}.") or self.name.startswith(f"{path}.")
-        return Way.UNKNOWN if related else Way.STAYS
+        return Way.UNKNOWN if self._is_related(path) else Way.STAYS
+
+    def _is_related(self, mentioned: str) -> bool:
+        """The view or part of that name is the one that grows, holds it, or is in it."""
+        name = self.name
+        return mentioned in ("", name) or mentioned.startswith(f"{name}.") or name.startswith(f"{mentioned}.")
 
     def _of_operator(self, expr: Op | Logic) -> Way:
         match expr:
@@ -187,14 +194,3 @@ def _joined(ways: Iterable[Way]) -> Way:
 def _is_size(expr: Apply) -> bool:
     """It is 0 or more, so that it is 0 only at its least."""
     return expr.row.name == "size"
-
-
-def _path_in_node(expr: Expr) -> str | None:
-    """The fields that lead from the node under test to the value, such as `spec.taints`; "" is the node itself."""
-    steps: list[str] = []
-    current = expr
-    while isinstance(current, Read | Has):
-        steps.append(current.field.name)
-        current = current.value
-    is_node = isinstance(current, Ref) and current.binding.kind is Kind.ROOT and current.binding.name == "node"
-    return ".".join(reversed(steps)) if is_node else None

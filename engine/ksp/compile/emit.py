@@ -45,6 +45,7 @@ from ksp.compile.holds import holds_doubles, holds_objects
 from ksp.compile.inline import inline
 from ksp.compile.places import Column, Frame, Inner, Key, Names, Place, key_of
 from ksp.compile.quick import quick
+from ksp.compile.traced import reporting
 from ksp.compile.zeros import zero_of
 
 COMPARE: Mapping[str, type[ast.cmpop]] = {
@@ -165,10 +166,11 @@ class Emitter:
                 return self._at(expr, chain)
             case In(item=item, container=container):
                 operands = [self.expr(item, chain), self.expr(container, chain)]
-                made: ast.expr = code.compare(operands[0], ast.In(), operands[1])
+                if self.traced:
+                    return self._reporting(expr, operands)
                 if holds_doubles(container.type):
-                    made = code.call("_contains", operands[1], operands[0])
-                return self._traced(expr, made, operands)
+                    return code.call("_contains", operands[1], operands[0])
+                return code.compare(operands[0], ast.In(), operands[1])
             case Op():
                 return self._op(expr, chain)
             case Logic(operator=operator, items=items):
@@ -256,7 +258,7 @@ class Emitter:
             return made if fits_in_64_bits(expr) else code.call("_wrap", made)
         operands = [self.expr(operand, chain) for operand in expr.operands]
         if expr.operator in COMPARE:
-            return self._traced(expr, self._comparison(expr, operands), operands)
+            return self._reporting(expr, operands) if self.traced else self._comparison(expr, operands)
         match expr.operator, expr.type:
             case "!", _:
                 return code.not_(operands[0])
@@ -290,11 +292,9 @@ class Emitter:
             return ast.UnaryOp(ast.USub(), operands[0])
         return ast.BinOp(operands[0], ARITHMETIC[expr.operator](), operands[1])
 
-    def _traced(self, expr: Expr, made: ast.expr, operands: Sequence[ast.expr] = ()) -> ast.expr:
-        if not self.traced:
-            return made
+    def _reporting(self, expr: In | Op, operands: Sequence[ast.expr]) -> ast.expr:
         self.sites.append(expr)
-        return code.call("trace", code.constant(len(self.sites) - 1), made, *operands)
+        return reporting(len(self.sites) - 1, expr, operands)
 
     # ---- functions
 

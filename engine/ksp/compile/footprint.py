@@ -33,7 +33,7 @@ from ksp.check.typed import (
     View,
 )
 from ksp.check.types import Map, Struct
-from ksp.compile.direction import Helps, helps
+from ksp.compile.direction import Directions, Helps
 from ksp.compile.events import (
     EVERYTHING,
     NODE_ADD,
@@ -234,20 +234,21 @@ def _events(rule: Rule, reads: _Reads, views: Iterable[ViewReads]) -> frozenset[
     denies nobody."""
     if rule.kind != "predicate":
         return frozenset()
-    events = {NODE_ADD}
+    events, directions = {NODE_ADD}, Directions(rule)
     for part in reads.node:
-        events |= _in_direction(rule, head(part), *ORDERED[head(part)]) if head(part) in ORDERED else of_node_part(part)
+        name = head(part)
+        events |= _in_direction(directions, name, *ORDERED[name]) if name in ORDERED else of_node_part(part)
     for kind in reads.objects:
         name = OBJECT_EVENTS[kind]
         events |= {f"{name}Add", f"{name}Update", f"{name}Delete"}
     for view in views:
-        events |= _view_events(view, reads.views[view.name], rule)
+        events |= _view_events(view, reads.views[view.name], directions)
     return frozenset(events)
 
 
-def _in_direction(rule: Rule, name: str, more: frozenset[str], less: frozenset[str]) -> frozenset[str]:
+def _in_direction(directions: Directions, name: str, more: frozenset[str], less: frozenset[str]) -> frozenset[str]:
     """Of the events that make more, or less, of what the rule calls so: those that can help."""
-    match helps(rule, name):
+    match directions.helps(name):
         case Helps.NOTHING:
             return frozenset()
         case Helps.LESS:
@@ -258,10 +259,10 @@ def _in_direction(rule: Rule, name: str, more: frozenset[str], less: frozenset[s
             return more | less
 
 
-def _view_events(found: ViewReads, view: View, rule: Rule) -> frozenset[str]:
+def _view_events(found: ViewReads, view: View, directions: Directions) -> frozenset[str]:
     """A view changes when rows come and go, and with what it reads of them. Of a count it can be said which helps."""
     more, less = ROWS_MORE[found.relation], ROWS_LESS[found.relation]
     of_part = of_node_part if found.relation == "nodes" else of_row_part
-    rows = _in_direction(rule, found.name, more, less) if view.form == "count" else more | less
+    rows = _in_direction(directions, found.name, more, less) if view.form == "count" else more | less
     order = {NODE_DELETE, NODE_LABEL} if found.ordered else frozenset()
     return rows.union(order, *(of_part(part) for part in found.rows))

@@ -19,6 +19,7 @@ from ksp.compile.rules import RuleCode
 from ksp.compile.runtime import RUNTIME, Denial, Failure
 from ksp.compile.steady import steady_at_zero
 from ksp.compile.tables import Tables
+from ksp.compile.traced import TRACED_RUNTIME
 from ksp.compile.zeros import zero_of
 from ksp.model.info import NodeInfo, PodInfo
 
@@ -184,6 +185,6 @@ def _compiled(tree: ast.FunctionDef, name: str) -> CodeType:
 
 def _run(code: CodeType, constants: Mapping[str, object]) -> dict[str, Any]:
     """Runs generated code: it sees what the runtime and its constants give, and no builtins."""
-    namespace: dict[str, Any] = {"__builtins__": {}, **RUNTIME, **COLUMN_RUNTIME, **constants}
+    namespace: dict[str, Any] = {"__builtins__": {}, **RUNTIME, **COLUMN_RUNTIME, **TRACED_RUNTIME, **constants}
     exec(code, namespace)
     return namespace

@@ -77,13 +77,14 @@ class Tables:
     """All tables over one state, by view and values. The least recently used give way when there are too many, or when
     they remember too many rows: `most`, counted when a table is made. One with more by itself is not kept.
 
-    While `used` is a list, each table from which a view is given is appended to it.
+    While `used` is a list, each table from which a view is given is appended to it. `terms` are those of the state,
+    which several may share.
     """
 
-    def __init__(self, state: State, most: int = MOST_ROWS) -> None:
+    def __init__(self, state: State, most: int = MOST_ROWS, terms: Terms | None = None) -> None:
         self.state = state
         self.objects = state.objects
-        self.terms = Terms(state)
+        self.terms = Terms(state) if terms is None else terms
         self.used: list[Table] | None = None
         self._tables: LRUCache[Any, Table] = LRUCache(most, _weight)
         self._encoded: dict[int, tuple[tuple[Any, ...], bytes]] = {}
@@ -125,6 +126,11 @@ class Tables:
         made = encoded(values)
         self._encoded[id(values)] = values, made
         return made
+
+    def clear(self) -> None:
+        """Forget all tables: with what was compiled they are in a circle that only the garbage collector would find."""
+        self._tables.clear()
+        self._encoded.clear()
 
     # ---- where views start from
 

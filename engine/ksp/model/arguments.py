@@ -19,3 +19,17 @@ class UtilizationShapePoint(msgspec.Struct, frozen=True, kw_only=True, rename="c
 
     utilization: Int = 0
     score: Int = 0
+
+
+class RequestedToCapacityRatioParam(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """The curve of the strategy RequestedToCapacityRatio."""
+
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+
+class ScoringStrategy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """How NodeResourcesFit scores: LeastAllocated, MostAllocated or RequestedToCapacityRatio."""
+
+    type: str = ""
+    resources: tuple[ResourceSpec, ...] = ()
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None

@@ -32,7 +32,7 @@ def found_in(text: str) -> list[Diagnostic]:
 def test_the_catalogue_has_the_codes_of_the_checker_and_no_others() -> None:
     modules = [file for file in files("ksp.check").iterdir() if file.name.endswith(".py")]
     used = {code for module in modules for code in re.findall(r'"(KSP\d{4})"', module.read_text(encoding="utf-8"))}
-    assert used == set(CHECKED)
+    assert used - {"KSP0101"} == set(CHECKED)  # that a file cannot be read is told where several are checked together
 
 
 @pytest.mark.parametrize("code", CHECKED)

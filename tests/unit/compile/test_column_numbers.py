@@ -76,6 +76,7 @@ def test_doubles_become_ints(values: list[float]) -> None:
         same(numbers.to_ints(column(values)), [builtins.to_int(value) for value in values])
         same(numbers.rounded(column(values)), [builtins.rounded(value) for value in values])
         same(numbers.logarithms(column(values)), [builtins.ln(value) for value in values])
+        same(numbers.roots(column(values)), [builtins.sqrt(value) for value in values])
 
 
 @given(st.lists(ints, min_size=1, max_size=8))

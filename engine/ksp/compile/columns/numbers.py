@@ -81,6 +81,11 @@ def logarithms(values: DoubleArray) -> DoubleArray:
     return np.array([builtins.ln(value) for value in different.tolist()], np.float64)[inverse]
 
 
+def roots(values: DoubleArray) -> DoubleArray:
+    """The square root of each; 0 for what is not positive. IEEE 754 says which double that is, as `math.sqrt` does."""
+    return np.sqrt(np.where(np.greater(values, 0.0), values, 0.0))
+
+
 def smallest(first: Any, *others: Any) -> Array:
     """The smallest of the arguments, row by row: the first of those that are equal, and of NaNs."""
     for other in others:

@@ -25,6 +25,7 @@ COLUMN_RUNTIME: dict[str, object] = {
     "_to_doubles": numbers.to_doubles,
     "_rounded_all": numbers.rounded,
     "_logarithms": numbers.logarithms,
+    "_roots": numbers.roots,
     "_smallest": numbers.smallest,
     "_largest_of": numbers.largest,
     "_chosen": numbers.chosen,

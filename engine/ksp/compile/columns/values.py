@@ -23,6 +23,7 @@ from ksp.compile.places import Branch
 from ksp.compile.zeros import zero_of
 
 FEW = 16  # operands in a row, as they are written
+OF_ONE = {"abs": "_absolute", "round": "_rounded_all", "ln": "_logarithms", "sqrt": "_roots"}
 SELECTORS = {
     ("NodeSelectorTerm", "Node"): "_term_holds_for_node",
     ("NodeSelectorTerm", "labels"): "_term_holds_for_labels",
@@ -266,10 +267,9 @@ class Values:
                 return self.array(first, chain)
             case "double", Int():
                 return code.call("_to_doubles", self.array(first, chain))
-            case (("abs" | "round" | "ln" as name), Int() | Double()):
+            case (("abs" | "round" | "ln" | "sqrt" as name), Int() | Double()):
                 self.scope.noisy = True
-                called = {"abs": "_absolute", "round": "_rounded_all", "ln": "_logarithms"}[name]
-                return code.call(called, self.array(first, chain))
+                return code.call(OF_ONE[name], self.array(first, chain))
             case (("min" | "max" as name), Int() | Double()):
                 operands = [self.operand(a, chain) for a in expr.arguments]
                 return code.call("_smallest" if name == "min" else "_largest_of", *operands)
