@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from tests.state.churn_extenders import Exchange, Expected, Replay
 from tests.state.churn_model import OPEN, Model, Phase, counted
 from tests.state.churn_objects import with_metadata
 from tests.state.churn_world import CLAIMS, VOLUMES
@@ -23,7 +25,9 @@ from ksp.core.state import ClusterState
 from ksp.model.claims import is_bound
 from ksp.model.info import HostPort, NodeInfo, PodInfo, affinity_term_matches
 from ksp.model.volumes import is_promised, reference_to
+from ksp.policy.extender import Extender
 from ksp.policy.profile import Profile
+from ksp.policy.unread import UnreadBy, UnreadFields
 
 ONCE: Final = "ReadWriteOncePod"
 ANYWHERE: Final = "0.0.0.0"
@@ -39,16 +43,19 @@ class FirstFace:
 class Anew:
     """A scheduler's parts made of what the model has, with nothing remembered: what would be decided now."""
 
-    def __init__(self, model: Model, profile: Profile, scheduler: Scheduler) -> None:
+    def __init__(self, model: Model, profiles: Iterable[Profile], scheduler: Scheduler) -> None:
         rows, placed = scheduler.state.node_list(), model.placed()
         self.model = model
         self.state = model.state(
             [row.name for row in rows], [uid for row in rows for uid in row.pods if uid in placed]
         )  # fmt: skip
         self.nominations = self._nominations()
-        unread = scheduler.unread.by[profile.scheduler_name]
-        self.cycle = PlainCycle(profile, self.state, self.nominations.nodes, FirstFace(), unread)
-        self.preemption = Preemption(profile, Present.of(self.state), self.nominations, FirstFace())
+        self.cycles = {}
+        self.preemptions = {}
+        for profile in profiles:
+            name, unread = profile.scheduler_name, UnreadBy(profile, UnreadFields.REFUSE)
+            self.cycles[name] = PlainCycle(profile, self.state, self.nominations.nodes, FirstFace(), unread)
+            self.preemptions[name] = Preemption(profile, Present.of(self.state), self.nominations, FirstFace())
 
     def _nominations(self) -> Nominations:
         found = Nominations()
@@ -63,13 +70,23 @@ class Anew:
     def pod(self, uid: str) -> PodInfo:
         return PodInfo.of(self.model.pods[uid])
 
-    def victims(self, pod: PodInfo, decision: Decision) -> dict[str, list[str]] | NotEligible:
+    def decide(self, pod: PodInfo) -> Decision:
+        """What the rules alone say."""
+        return self.cycles[pod.scheduler_name].decide(pod)
+
+    def victims(
+        self, pod: PodInfo, decision: Decision, replay: Replay | None = None
+    ) -> dict[str, list[str]] | NotEligible:
         """What preemption may choose: nodes with their victims."""
+        preemption = self.preemptions[pod.scheduler_name]
         if not decision.denied_by.isdisjoint({ITSELF, EMPTINESS}):
             return {}
-        if not self.preemption.eligible(pod, decision.filtered, self.model.victims()):
+        if not preemption.eligible(pod, decision.filtered, self.model.victims()):
             return NOT_ELIGIBLE
-        options = self.preemption.search(pod).best(resolvable(decision.filtered, self.state))
+        left = replay.victims(decision) if replay is not None else None
+        if left is not None:
+            return left
+        options = preemption.search(pod).best(resolvable(decision.filtered, self.state))
         candidates = [option.candidate() for option in options]
         return {each.node: [victim.uid for victim in each.victims] for each in candidates}
 
@@ -77,15 +94,31 @@ class Anew:
 # ---- decisions
 
 
-def check_decision(step: Step, anew: Anew) -> None:
-    """The attempt ended as one ends in a state that was built anew."""
+def check_decision(step: Step, anew: Anew, extenders: Sequence[Extender], exchanges: Sequence[Exchange]) -> None:
+    """The attempt ended as one ends in a state that was built anew, with the answers that were given."""
     pod, made = anew.pod(step.pod.uid), step.decision
-    plain = anew.cycle.decide(pod)
-    check_same(made, plain)
+    replay = Replay(anew, extenders, exchanges, pod)
+    expected = replay.decision()
+    plain = expected.decision
+    if exchanges:
+        check_extended(made, expected)
+    else:
+        check_same(made, plain)
     if made.node or made.failed:
         assert step.preempted is None
     else:
-        check_preemption(step, anew, plain)
+        check_preemption(step, anew, plain, replay)
+    assert not replay.left, "who was asked had no say"
+
+
+def check_extended(made: Decision, expected: Expected) -> None:
+    """But for the dice."""
+    plain = expected.decision
+    assert (made.failed, made.denied_by, bool(made.node)) == (plain.failed, plain.denied_by, bool(expected.nodes))
+    assert made.message == plain.message
+    assert not made.node or made.node in expected.nodes
+    if not made.failed:
+        assert verdicts(made.filtered) == verdicts(plain.filtered)
 
 
 def check_same(made: Decision, plain: Decision) -> None:
@@ -100,9 +133,10 @@ def check_same(made: Decision, plain: Decision) -> None:
         assert made.node in {row.name for row, total in scored if total == highest}
 
 
-def check_preemption(step: Step, anew: Anew, plain: Decision) -> None:
-    """Who has to go is what is said in a state that was built anew; and then the pod does fit."""
-    expected = anew.victims(anew.pod(step.pod.uid), plain)
+def check_preemption(step: Step, anew: Anew, plain: Decision, replay: Replay) -> None:
+    """Who has to go is what is said in a state that was built anew; and then the pod does fit, unless extenders have
+    let some of them stay."""
+    expected = anew.victims(anew.pod(step.pod.uid), plain, replay)
     if step.preempted is None or isinstance(expected, NotEligible):
         assert step.preempted is None, "pods are evicted for one that may not ask for it now"
         assert isinstance(expected, NotEligible) or not expected, expected
@@ -114,7 +148,8 @@ def check_preemption(step: Step, anew: Anew, plain: Decision) -> None:
     assert all(victim.priority < step.pod.priority for victim in step.preempted.victims)
     assert step.pod.spec.preemption_policy != "Never"
     left = [pod for pod in there if pod.uid not in victims]
-    check_room(anew.state.nodes[place], left, anew.pod(step.pod.uid))
+    if not replay.extenders:
+        check_room(anew.state.nodes[place], left, anew.pod(step.pod.uid))
 
 
 def verdicts(filtered: Filtered) -> object:
@@ -193,11 +228,13 @@ def check_agreement(scheduler: Scheduler, model: Model, anew: Anew) -> None:
 
 
 def check_queue(scheduler: Scheduler, model: Model) -> None:
-    """Who waits is there, and in flight only if a binding is; claims and evictions are those of the model."""
-    queue = scheduler.queue
+    """Who waits is there, and in flight only if a binding is, or a question open; claims and evictions are those of the
+    model."""
+    queue, asked = scheduler.queue, scheduler.asked
     assert {queued.uid for queued in queue} == {uid for uid in model.pods if model.waits(uid)}
     for queued in queue:
-        assert (queued.place is Place.IN_FLIGHT) == (queued.uid in model.given), queued
+        open_ = asked is not None and asked.pod.uid == queued.uid
+        assert (queued.place is Place.IN_FLIGHT) == (open_ or queued.uid in model.given), queued
     gated = [uid for uid in model.pods if model.wants_a_node(uid) and not model.waits(uid)]
     assert scheduler.pending()["gated"] == len(gated)
     assert {place: list(pods) for place, pods in queue.nominations.nodes().items()} == model.nominations()

@@ -7,13 +7,17 @@ how much had `happened` when a pod was tried last.
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from tests.state.churn_checks import Anew, check_agreement, check_decision, check_place, check_same
+from tests.state.churn_extenders import Moody
 from tests.state.churn_model import OURS, Given, Model, Phase
-from tests.state.churn_objects import PLAIN, RANKS, pod, with_metadata, with_status
+from tests.state.churn_objects import PLAIN, RANKS, pod
+from tests.state.churn_parts import Binding, Eviction, LateScheduler, SeededDice, Writing
+from tests.state.churn_policies import policies
+from tests.state.churn_reload import Reloads
 from tests.state.churn_world import CLAIMS, VOLUMES, Listed, World
 
 from ksp.core.changes import (
@@ -27,17 +31,14 @@ from ksp.core.changes import (
     Effect,
     Evict,
     Report,
-    SetNode,
     SetObject,
     SetPod,
     Warn,
 )
 from ksp.core.queue import Place, SchedulingQueue
-from ksp.core.scheduler import Scheduler, Step
+from ksp.core.scheduler import Step
 from ksp.model.info import PodInfo
-from ksp.model.pod import PodCondition
 from ksp.model.storage import PersistentVolume
-from ksp.policy.profile import Profile
 
 FOR_EVER: Final = 1e9
 """Seconds of patience with which no pod that slept in vain is ever woken by the net."""
@@ -47,42 +48,18 @@ STEPS: Final = 200
 """Attempts, or calls that ask about pods, after which nothing should be due any more."""
 
 
-class SeededDice:
-    def __init__(self) -> None:
-        self.random = random.Random(0)
-
-    def below(self, n: int) -> int:
-        return self.random.randrange(n)
-
-
-@dataclass
-class Binding:
-    """`done`: the API has done it, and nobody knows yet."""
-
-    effect: Bind
-    done: bool = False
-
-
-@dataclass
-class Writing:
-    effect: BindVolumes
-    done: bool = False
-
-
-@dataclass
-class Eviction:
-    effect: Evict
-    left: list[str] = field(default_factory=list)
-
-
 class Driver:
     """A scheduler, what it is told, and what it asks for."""
 
-    def __init__(self, profile: Profile, ttl: float | None, patience: float) -> None:
-        self.profile = profile
-        self.scheduler = Scheduler([profile], SeededDice(), queue=SchedulingQueue(patience=patience), assumed_ttl=ttl)
+    def __init__(self, ttl: float | None, patience: float) -> None:
+        (profile,) = policies()[0].profiles
+        queue = SchedulingQueue(patience=patience)
+        self.scheduler = LateScheduler([profile], SeededDice(), queue=queue, assumed_ttl=ttl)
         self.world = World()
         self.model = Model(ttl, profile.bind_timeout or 0.0)
+        self.reloads = Reloads(self)
+        self.extenders = Moody()
+        self.shown: set[str] = set()
         self.now = 0.0
         self.binds: dict[str, Binding] = {}
         self.writes: dict[str, Writing] = {}
@@ -107,71 +84,92 @@ class Driver:
                     self.tell(change)
 
     def tell(self, change: Change) -> None:
+        match change:
+            case SetPod(pod=pod):
+                self.shown.add(pod.metadata.uid)
+            case DeletePod(uid=uid):
+                self.shown.discard(uid)
         self.happened += 1
         self.scheduler.on(change, self.now)
+        self.then(self._told, change)
+
+    def _told(self, change: Change) -> None:
         self.model.told(change)
         self.take_effects()
         if isinstance(change, DeleteNode):
             assert change.name not in self.model.nominations(), "a claim on a node that is gone"
 
-    def tell_again(self) -> None:
-        """Everything is told a second time, under other versions, pods that wait with what the scheduler itself has
-        written of why they do: nothing comes of it."""
-        before, generation = self.picture(), self.scheduler.state.generation
-        for known in list(self.model.pods.values()):
-            again = with_metadata(known, resource_version="again")
-            if known.metadata.uid not in self.model.placed():
-                said = PodCondition(type="PodScheduled", status="False", message=str(self.happened))
-                again = with_status(again, conditions=(said,))
-            self.tell(SetPod(again))
-        for row in list(self.model.nodes.values()):
-            self.tell(SetNode(with_metadata(row, resource_version="again")))
-        for (kind, namespace, name), obj in list(self.model.others.items()):
-            changes = {} if kind in (VOLUMES, CLAIMS) else {"resource_version": "again"}
-            self.tell(SetObject(kind, namespace, name, with_metadata(obj, **changes)))
-        assert self.picture() == before
-        assert self.scheduler.state.generation == generation
-
-    def picture(self) -> object:
-        """Who waits where, since when, and for what."""
-        queue = self.scheduler.queue
-        waiting = [(q.uid, q.place, q.added, q.attempts, q.unschedulable_by) for q in queue]
-        claims = {name: list(pods) for name, pods in queue.nominations.nodes().items()}
-        return waiting, claims, dict(queue.incoming), self.scheduler.pending(), self.scheduler.cache_size()
+    def then(self, what: Callable[..., object], *args: Any) -> None:
+        """Follow what the scheduler was told: at once, or once it takes that in, when the open question is answered."""
+        self.scheduler.follow(partial(what, *args))
 
     def _listed(self, began: float, there: list[str], shown: list[SetPod]) -> None:
         for change in shown:
             self.tell(change)
-        for uid in self.model.pods.keys() - set(there):
+        for uid in sorted(self.shown - set(there)):
             self.tell(DeletePod(uid))
         self.scheduler.relisted(began, self.now)
+        self.then(self._relisted, began)
+
+    def _relisted(self, began: float) -> None:
         self.model.relisted(began)
         self.take_effects()
 
     # ---- decisions
 
-    def step(self) -> bool:
-        """Whether a pod was due."""
+    def step(self, *, answered: bool = True) -> bool:
+        """Whether a pod was due. Questions are `answered` at once, or later."""
+        if self.scheduler.asked is not None:
+            assert self.scheduler.step(self.now) is None
+            assert self.scheduler.next_deadline(self.now) is None
+            return False
         queue = self.scheduler.queue
         first = max((queued.info.priority for queued in queue if queued.place is Place.ACTIVE), default=None)
         step = self.scheduler.step(self.now)
+        self.model.expire(self.now)
         self.take_effects()
         assert not self.model.overdue(self.now), "pods wait for claims for too long"
-        self.model.expire(self.now)
         if step is None:
             assert first is None
             return False
         assert first is None or step.pod.priority >= first, "a pod of lower priority is first"
-        self._decided(step)
-        self.tried[step.pod.uid] = self.happened
+        if isinstance(step, Step):
+            self._decided(step)
+        elif answered:
+            self.answer_all()
+        return True
+
+    def answer_all(self) -> None:
+        """All open questions, if there are any."""
+        while self.answer():
+            pass
+
+    def answer(self) -> bool:
+        """Whether the next question was open. When the attempt has ended, what came in meanwhile follows."""
+        ask = self.scheduler.asked
+        if ask is None:
+            return False
+        made = self.scheduler.answer(self.extenders.answers(ask), self.now)
+        if isinstance(made, Step):
+            self._decided(made)
+            self.take_effects()
+            self.scheduler.catch_up()
+            self.take_effects()
         return True
 
     def _decided(self, step: Step) -> None:
+        self._check(step)
+        self.tried[step.pod.uid] = self.happened
+
+    def _check(self, step: Step) -> None:
         uid = step.pod.uid
         assert self.model.waits(uid), "a pod that does not wait"
         assert uid not in self.model.given, "placed twice"
-        anew = Anew(self.model, self.profile, self.scheduler)
-        check_decision(step, anew)
+        policy = self.reloads.policy
+        anew = Anew(self.model, policy.profiles, self.scheduler)
+        exchanges, self.extenders.exchanges = self.extenders.exchanges, []
+        check_decision(step, anew, policy.extenders, exchanges)
+        self.reloads.decided(step, anew)
         effect, *more = step.effects
         warnings = [each for each in more if isinstance(each, Warn)]
         for warning in warnings:
@@ -243,6 +241,7 @@ class Driver:
         assert all(uid in self.model.pods for uid in victims)
         self.evicts.append(Eviction(effect, victims))
         self.model.evicting[pod.uid] = set(victims)
+        self.model.evicting_on[pod.uid] = place
 
     # ---- effects
 
@@ -264,12 +263,18 @@ class Driver:
                     assert self.model.given[uid].phase is Phase.CLAIMS
                     self._report(effect)
                     self.model.ended(uid)
+                case Warn(reason="ProfileRemoved"):
+                    assert not self.model.leaving.pop(uid), "its status still names a node"
+                case ClearNomination() if uid in self.model.leaving:
+                    assert self.model.leaving[uid]
+                    self.model.leaving[uid] = self.nominations[uid] = ""
                 case ClearNomination():
                     assert uid == losing or self.model.nominated[uid] not in self.model.nodes
                     self._clear(uid)
                 case _:
                     raise AssertionError(effect)
         assert self.scheduler.effects() == ()
+        assert not self.model.leaving, "pods left, and nobody told them"
 
     def _report(self, report: Report) -> None:
         assert report.message
@@ -289,9 +294,12 @@ class Driver:
         """The binding is known to have succeeded."""
         del self.binds[uid]
         self.scheduler.bind_succeeded(uid, self.now)
+        self.then(self._goes_on, uid, Phase.BOUND, self.now)
+
+    def _goes_on(self, uid: str, phase: Phase, now: float) -> None:
         given = self.model.given.get(uid)
         if given is not None:
-            given.phase, given.since = Phase.BOUND, self.now
+            given.phase, given.since = phase, now
         self.take_effects()
 
     def not_bound(self, uid: str) -> None:
@@ -299,6 +307,9 @@ class Driver:
         self.binds.pop(uid, None)
         self.writes.pop(uid, None)
         self.scheduler.bind_failed(uid, self.now)
+        self.then(self._ended, uid)
+
+    def _ended(self, uid: str) -> None:
         self.model.ended(uid)
         self.take_effects()
 
@@ -309,30 +320,35 @@ class Driver:
     def _wrote(self, known: Any, stored: Any) -> None:
         """The scheduler need not wait for a watch to see what was written."""
         self.happened += 1
+        self.scheduler.wrote(known, stored, self.now)
+        self.then(self._written_to, known, stored)
+
+    def _written_to(self, known: Any, stored: Any) -> None:
         who, kind = stored.metadata, VOLUMES if isinstance(stored, PersistentVolume) else CLAIMS
         there = self.model.others.get((kind, who.namespace, who.name))
         if there is not None and there.metadata.resource_version == known.metadata.resource_version:
             self.model.told(SetObject(kind, who.namespace, who.name, stored))
-        self.scheduler.wrote(known, stored, self.now)
         self.take_effects()
 
     def written(self, uid: str) -> None:
         """The API has been told which volumes the pod's claims get."""
         del self.writes[uid]
-        given = self.model.given.get(uid)
-        if given is not None:
-            given.phase, given.since = Phase.CLAIMS, self.now
         self.scheduler.volumes_written(uid, self.now)
-        self.take_effects()
+        self.then(self._goes_on, uid, Phase.CLAIMS, self.now)
 
     def evicted(self, eviction: Eviction, *, done: bool) -> None:
         self.evicts.remove(eviction)
-        uid = eviction.effect.preemptor.uid
-        if not done:
+        uid, place = eviction.effect.preemptor.uid, eviction.effect.node
+        self.scheduler.evictions_ended(uid, place, self.now, done=done)
+        self.then(self._evicted, uid, "" if done else place)
+
+    def _evicted(self, uid: str, failed: str) -> None:
+        """Without a node all is well."""
+        if failed and self.model.evicting_on.get(uid) == failed:
             self.model.evicting.pop(uid, None)
-        self.scheduler.evictions_ended(uid, self.now, done=done)
-        self.take_effects(losing="" if done else uid)
-        assert done or uid not in self.model.nominated
+        claim = self.model.nominated.get(uid)
+        self.take_effects(losing=uid if claim == failed else "")
+        assert self.model.nominated.get(uid) == (None if claim == failed else claim)
 
     # ---- time
 
@@ -347,6 +363,7 @@ class Driver:
     def step_until_nothing_is_due(self) -> int:
         """How many attempts there were."""
         attempts = 0
+        self.answer_all()
         for _ in range(STEPS):
             due = self.scheduler.next_deadline(self.now)
             if due is None or due > self.now:
@@ -357,13 +374,15 @@ class Driver:
 
     def check(self) -> None:
         """What has to hold at any time."""
-        anew = Anew(self.model, self.profile, self.scheduler)
+        anew = Anew(self.model, self.reloads.policy.profiles, self.scheduler)
+        self.reloads.check()
         check_agreement(self.scheduler, self.model, anew)
         for queued in self.scheduler.queue:
             if queued.place is Place.UNSCHEDULABLE:
                 assert self.reasons.get(queued.uid), "nobody was told why the pod waits"
         ends, due = self.model.next_end(), self.scheduler.next_deadline(self.now)
-        assert ends is None or (due is not None and due <= max(ends, self.now)), "nobody looks then"
+        asked = self.scheduler.asked is not None
+        assert asked or ends is None or (due is not None and due <= max(ends, self.now)), "nobody looks then"
         self.checks += 1
         if self.checks % PROBED == 0:
             self._probe(self.checks // PROBED, anew)
@@ -371,4 +390,5 @@ class Driver:
     def _probe(self, number: int, anew: Anew) -> None:
         """What would be said now of a pod that nobody waits for: of another one each time."""
         probe = PodInfo.of(pod(PLAIN[number % len(PLAIN)], number % len(RANKS), "probe", f"probe.{number}"))
-        check_same(self.scheduler.cycles[OURS].decide(probe), anew.cycle.decide(probe))
+        if OURS in anew.cycles:
+            check_same(self.scheduler.cycles[OURS].decide(probe), anew.decide(probe))

@@ -2,8 +2,9 @@
 
 `pods`, `nodes` and `others` are what the watches have shown. `given` are the pods that the scheduler gave a node and
 no watch has shown there, `nominated` those that claim one, `asked` what their status is to say of that and does not
-yet, `evicting` whom it wants to have evicted for whom and has not seen go; `promised` and `selected` what it assumes of
-volumes and of claims. From these `state` is built, from nothing.
+yet, `evicting` whom it wants to have evicted for whom (where: `evicting_on`) and has not seen go; `promised` and
+`selected` what it assumes of volumes and of claims; `ours` are the schedulers that it decides for, and `leaving` pods
+of others that it has to tell so, with what their status says. From these `state` is built, from nothing.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Model:
     """Times are the caller's; `ttl` and `timeout` are seconds."""
 
     def __init__(self, ttl: float | None, timeout: float) -> None:
+        self.ours = frozenset({OURS})
         self.ttl = ttl
         self.timeout = timeout
         self.pods: dict[str, Pod] = {}
@@ -83,7 +85,9 @@ class Model:
         self.given: dict[str, Given] = {}
         self.nominated: dict[str, str] = {}
         self.asked: dict[str, list[str]] = {}
+        self.leaving: dict[str, str] = {}
         self.evicting: dict[str, set[str]] = {}
+        self.evicting_on: dict[str, str] = {}
         self.promised: dict[str, Assumed] = {}
         self.selected: dict[str, Assumed] = {}
 
@@ -99,7 +103,7 @@ class Model:
             known is not None
             and not known.spec.node_name
             and known.metadata.deletion_timestamp is None
-            and (known.spec.scheduler_name or OURS) == OURS
+            and (uid in self.given or (known.spec.scheduler_name or OURS) in self.ours)
         )
 
     def placed(self) -> dict[str, str]:
@@ -286,13 +290,37 @@ class Model:
             if name not in claims or claims[name].metadata.uid != each.of or _has_a_node(claims[name]):
                 del self.selected[name]
 
+    # ---- other policies
+
+    def reloaded(self, ours: frozenset[str]) -> dict[str, str]:
+        """It decides for the pods of these schedulers from now on; which pods leave, with the node that their status
+        names or is to name."""
+        before = {uid for uid in self.pods if self.wants_a_node(uid)}
+        self.ours = ours
+        return {uid: self.left(uid) for uid in before if not self.wants_a_node(uid)}
+
+    def left(self, uid: str) -> str:
+        """The pod waits no more, though it wants a node."""
+        said = self.nominated.pop(uid, "") or self._said(uid)
+        self.asked.pop(uid, None)
+        self.evicting.pop(uid, None)
+        return said
+
     # ---- outcomes
 
     def ended(self, uid: str) -> None:
         """The pod has no node after all."""
         if self.given.pop(uid, None) is not None:
             self.release(uid)
-            self.follow_status(uid)
+            self._come_back(uid)
+
+    def _come_back(self, uid: str) -> None:
+        """Or leave, if nobody decides for the pod any more."""
+        known = self.pods.get(uid)
+        ours = known is None or (known.spec.scheduler_name or OURS) in self.ours
+        if known is not None and not ours and not known.spec.node_name and known.metadata.deletion_timestamp is None:
+            self.leaving[uid] = self.left(uid)
+        self.follow_status(uid)
 
     def overdue(self, now: float) -> list[str]:
         """Pods whose claims were waited for too long."""
@@ -323,7 +351,7 @@ class Model:
     def _take_back(self, uids: Iterable[str]) -> None:
         for uid in list(uids):
             del self.given[uid]
-            self.follow_status(uid)
+            self._come_back(uid)
 
 
 def _is_settled(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

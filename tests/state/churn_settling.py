@@ -9,6 +9,7 @@ from tests.state.churn_checks import Anew
 from tests.state.churn_driver import Driver
 from tests.state.churn_world import STREAMS
 
+from ksp.core.extenders import EXTENDER
 from ksp.core.preemption import NotEligible
 from ksp.core.queue import Place, QueuedPod
 
@@ -20,13 +21,23 @@ SOON: Final = 20.0
 
 def settle(driver: Driver) -> None:
     """Everything succeeds and is shown, until nothing is left to be done."""
+    driver.extenders.always_kind = True
+    driver.answer_all()
     driver.now += 1.0
     driver.world.list_pods(driver.now)  # what was bound and lost comes to light
+    _come_to_rest(driver)
+    if any(EXTENDER in queued.unschedulable_by for queued in driver.scheduler.queue):
+        driver.world.drop("services", "s")
+        driver.world.make("services", "s", 0)  # whatever happens, pods that an extender refused are tried again
+        _come_to_rest(driver)
+    _nobody_waits_in_vain(driver)
+
+
+def _come_to_rest(driver: Driver) -> None:
     for _ in range(ROUNDS):
         worked = [do(driver) for do in (_show, _controllers, _outcomes, _evictions, _statuses, _decisions)]
         driver.check()
         if not any(worked) and not _time(driver):
-            _nobody_waits_in_vain(driver)
             return
     raise AssertionError("it does not come to rest")
 
@@ -103,9 +114,9 @@ def _time(driver: Driver) -> bool:
 
 def _nobody_waits_in_vain(driver: Driver) -> None:
     assert not driver.model.given
-    anew = Anew(driver.model, driver.profile, driver.scheduler)
+    anew = Anew(driver.model, driver.reloads.policy.profiles, driver.scheduler)
     for queued in driver.scheduler.queue:
-        decision = anew.cycle.decide(anew.pod(queued.uid))
+        decision = anew.decide(anew.pod(queued.uid))
         assert not decision.node, f"{queued} could be on {decision.node}"
         if queued.place is not Place.UNSCHEDULABLE:
             assert decision.failed, f"{queued} is at rest though it is awake"

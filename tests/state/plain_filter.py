@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ksp.compile.tables import Tables
-from ksp.core.filter import Check, Filtered, Nominated, Refused, judge
+from ksp.core.filter import Check, Filtered, Nominated, Refused, judge, judge_by_all
 from ksp.core.state import ClusterState
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.policy.profile import Profile
@@ -24,6 +24,7 @@ class PlainFilter:
         self.state = state
         self.tables = tables
         self.nominated = nominated
+        self.judge = judge_by_all if profile.checks_all else judge
 
     def run(self, pod: PodInfo, nodes: Sequence[NodeInfo], enough: int | None = None) -> Filtered:
         """Judges nodes in order; stops once `enough` are feasible."""
@@ -40,7 +41,7 @@ class PlainFilter:
         judged: list[tuple[NodeInfo, Refused | None]] = []
         feasible = 0
         for node in nodes:
-            refused = with_nominated.get(node.name) or judge(checks, node)
+            refused = with_nominated.get(node.name) or self.judge(checks, node)
             judged.append((node, refused))
             feasible += refused is None
             if enough is not None and feasible >= enough:
@@ -70,7 +71,7 @@ class PlainFilter:
             for other in added:
                 self.state.add_pod(other, node.name)
                 there.append(other.uid)
-            return judge(self._bound(pod), node)
+            return self.judge(self._bound(pod), node)
         finally:
             for uid in reversed(there):
                 self.state.remove_pod(uid)

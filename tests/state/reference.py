@@ -107,7 +107,7 @@ class PlainCycle:
     @staticmethod
     def _nothing_fits(filtered: Filtered, nodes: int) -> Decision:
         refused = [filtered.before] * nodes if filtered.before is not None else list(filtered.refused.values())
-        denials = [(r.rule, r.answer) for r in refused if isinstance(r.answer, Denial)]
+        denials = [(r.rule, r.answer) for every in refused for r in every.each() if isinstance(r.answer, Denial)]
         reasons = [reason for _, denial in denials for reason in denial.reasons]
         rules = frozenset(rule for rule, _ in denials)
         return Decision(message=fit_error(nodes, reasons), filtered=filtered, denied_by=rules)

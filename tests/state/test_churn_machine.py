@@ -15,8 +15,10 @@ import sys
 
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.state.churn_driver import FOR_EVER, Binding, Driver
+from hypothesis.stateful import initialize, invariant, precondition, rule
+from tests.state.churn_again import tell_again
+from tests.state.churn_decision_rules import ALL, DecisionRules
+from tests.state.churn_driver import FOR_EVER, Driver
 from tests.state.churn_objects import (
     CLAIMING,
     FILLING,
@@ -30,9 +32,10 @@ from tests.state.churn_objects import (
     RANKS,
     with_spec,
 )
+from tests.state.churn_parts import Binding
+from tests.state.churn_policies import policies
 from tests.state.churn_settling import settle
 from tests.state.churn_world import CLAIMS, STREAMS, VOLUMES
-from tests.unit.core.scheduling import default_profile
 
 from ksp.model.pod import Pod
 
@@ -46,17 +49,20 @@ any_of = st.integers(0, 1_000)
 """Which of those that there are then."""
 
 
-class ChurnMachine(RuleBasedStateMachine):
+class ChurnMachine(DecisionRules):
     """What the world does is shown at once, but by a watch that is `late`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.late: set[str] = set()
-        self.driver = Driver(default_profile(), None, FOR_EVER)
+        self.driver = Driver(None, FOR_EVER)
 
-    @initialize(ttl=st.sampled_from([None, None, 30.0]), patience=st.sampled_from([FOR_EVER, FOR_EVER, 60.0]))
-    def everything_begins(self, ttl: float | None, patience: float) -> None:
-        self.driver = Driver(default_profile(), ttl, patience)
+    @initialize(
+        ttl=st.sampled_from([None, None, 30.0]), patience=st.sampled_from([FOR_EVER, FOR_EVER, 60.0]),
+        policy=st.sampled_from([0, 0, 0, 0, 0, 0, 6, 7, *range(len(policies()))]),
+    )  # fmt: skip
+    def everything_begins(self, ttl: float | None, patience: float, policy: int) -> None:
+        self.driver = Driver(ttl, patience)
         self.world = self.driver.world
         for name, shape in zip(NODE_NAMES, range(3), strict=True):
             self.world.put_node(name, shape)
@@ -64,6 +70,8 @@ class ChurnMachine(RuleBasedStateMachine):
             if kind not in ("podDisruptionBudgets", "services"):
                 self.world.make(kind, name, 0)
         self.show()
+        if policy:
+            self.another_policy_comes(policy, ALL, on_probation=False)
 
     def show(self) -> None:
         for stream in STREAMS:
@@ -104,7 +112,7 @@ class ChurnMachine(RuleBasedStateMachine):
 
     @rule()
     def all_is_told_again(self) -> None:
-        self.driver.tell_again()
+        tell_again(self.driver)
 
     # ---- pods
 
@@ -264,27 +272,6 @@ class ChurnMachine(RuleBasedStateMachine):
             self.world.take_node_back(waiting[which % len(waiting)])
             self.show()
 
-    # ---- decisions and time
-
-    @rule()
-    def step(self) -> None:
-        self.driver.step()
-
-    @rule()
-    def step_until_nothing_is_due(self) -> None:
-        self.driver.step_until_nothing_is_due()
-
-    @rule(seconds=st.sampled_from([0.3, 1.0, 2.0, 10.0, 61.0, 601.0]))
-    def time_passes(self, seconds: float) -> None:
-        self.driver.wait(seconds)
-
-    @rule()
-    def time_passes_until_something_is_due(self) -> None:
-        due = self.driver.scheduler.next_deadline(self.driver.now)
-        if due is not None:
-            self.driver.now = max(self.driver.now, due)
-            self.driver.step_until_nothing_is_due()
-
     # ---- outcomes
 
     @precondition(lambda self: self.driver.binds)
@@ -391,7 +378,7 @@ class ChurnMachine(RuleBasedStateMachine):
 # To make a failing example small takes minutes: it is left to the thorough run.
 THOROUGH = os.environ.get("KSP_HYPOTHESIS") == "thorough"
 ChurnMachine.TestCase.settings = settings(
-    max_examples=3000 if THOROUGH else 150,
+    max_examples=3000 if THOROUGH else 90,
     stateful_step_count=50,
     phases=tuple(Phase) if THOROUGH else (Phase.explicit, Phase.generate),
 )

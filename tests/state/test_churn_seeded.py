@@ -11,12 +11,12 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.state.churn_driver import FOR_EVER, Driver
 from tests.state.churn_settling import settle
 from tests.state.test_churn_machine import ChurnMachine
-from tests.unit.core.scheduling import default_profile
 
 from ksp.core.assume_cache import AssumeCache
 from ksp.core.bindings import Bindings, Ended
 from ksp.core.changes import ClearNomination
 from ksp.core.errors import InternalError
+from ksp.core.event_handlers import EventHandlers
 from ksp.core.evictions import Evictions
 from ksp.core.outcomes import Outcomes
 from ksp.core.preemption import Preemption, attempt, eligibility
@@ -102,6 +102,18 @@ def what_was_bound_and_lost_is_never_found_out(patch: Patch) -> None:
     patch.setattr(Outcomes, "relisted", lambda *_: None)
 
 
+def pods_without_a_profile_stay(patch: Patch) -> None:
+    patch.setattr(Outcomes, "leave", lambda *_: None)
+
+
+def pods_sleep_on_under_another_policy(patch: Patch) -> None:
+    patch.setattr(SchedulingQueue, "move_all", lambda *_: 0)
+
+
+def pods_that_have_a_profile_now_are_not_found(patch: Patch) -> None:
+    patch.setattr(EventHandlers, "offer", lambda *_: None)
+
+
 SEEDED: list[Callable[[Patch], None]] = [
     what_was_assumed_of_volumes_stays_when_binding_fails,
     volumes_that_are_promised_look_free,
@@ -117,12 +129,15 @@ SEEDED: list[Callable[[Patch], None]] = [
     claims_that_are_bound_are_not_noticed,
     nobody_knows_when_waiting_for_claims_ends,
     what_was_bound_and_lost_is_never_found_out,
+    pods_without_a_profile_stay,
+    pods_sleep_on_under_another_policy,
+    pods_that_have_a_profile_now_are_not_found,
 ]
 
 
 def a_pod_leaves_that_could_not_be_evicted() -> Driver:
     """One of lower priority stays, which can."""
-    driver = Driver(default_profile(), None, FOR_EVER)
+    driver = Driver(None, FOR_EVER)
     driver.world.put_node("n0", 0)
     driver.show("nodes")
     for name, rank in (("high", 2), ("low", 0)):
@@ -151,6 +166,6 @@ def test_a_story_fails_with_the_bug_in(monkeypatch: Patch) -> None:
 @pytest.mark.parametrize("bug", SEEDED, ids=lambda bug: bug.__name__)
 def test_the_machine_fails_with_the_bug_in(bug: Callable[[Patch], None], monkeypatch: Patch) -> None:
     bug(monkeypatch)
-    often: Any = settings(max_examples=200, stateful_step_count=50, phases=[Phase.generate], report_multiple_bugs=False)
+    often: Any = settings(max_examples=500, stateful_step_count=50, phases=[Phase.generate], report_multiple_bugs=False)
     with pytest.raises((AssertionError, InternalError)):
         run_state_machine_as_test(ChurnMachine, settings=often)

@@ -319,6 +319,15 @@ class WithAllRules(EquivalenceMachine):
         return all_rules()
 
 
+class AskingAllRules(EquivalenceMachine):
+    """Where all rules that deny a node count, and not the first only."""
+
+    kinds = ("classes and columns", "neither")
+
+    def profile(self) -> Profile:
+        return replace(default_rules(), checks_all=True)
+
+
 class WithHundredNodes(EquivalenceMachine):
     """Where only some of the nodes are looked at, and the next search starts where the last ended."""
 
@@ -341,7 +350,9 @@ def often(examples: int, steps: int) -> settings:
 
 EquivalenceMachine.TestCase.settings = often(40, 50)
 WithAllRules.TestCase.settings = often(20, 50)
+AskingAllRules.TestCase.settings = often(6, 50)
 WithHundredNodes.TestCase.settings = often(3, 30)
 TestEquivalence = EquivalenceMachine.TestCase
 TestEquivalenceOfAllRules = WithAllRules.TestCase
+TestEquivalenceAskingAllRules = AskingAllRules.TestCase
 TestEquivalenceWithHundredNodes = WithHundredNodes.TestCase

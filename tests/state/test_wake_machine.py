@@ -25,7 +25,7 @@ from ksp.core.changes import Bind, DeleteNode, DeletePod, SetNode, SetPod
 from ksp.core.cycle import EMPTINESS, ITSELF
 from ksp.core.preemption import Preempted, Preemption
 from ksp.core.queue import Place, QueuedPod
-from ksp.core.scheduler import Scheduler
+from ksp.core.scheduler import Scheduler, Step
 
 WAITING = tuple(f"p{i}" for i in range(8))
 RUNNING = tuple(f"r{i}" for i in range(5))
@@ -158,7 +158,9 @@ class WakeMachine(RuleBasedStateMachine):
     @rule()
     def evictions_fail(self) -> None:
         for queued in list(self.scheduler.queue):
-            self.scheduler.evictions_ended(queued.uid, self.now, done=False)
+            node = self.scheduler.evictions.node_of(queued.uid)
+            if node is not None:
+                self.scheduler.evictions_ended(queued.uid, node, self.now, done=False)
 
     @rule(change=st.sampled_from(EVERY_OBJECT))
     def object_comes_or_goes(self, change: tuple[str, str, int]) -> None:
@@ -196,14 +198,14 @@ class WakeMachine(RuleBasedStateMachine):
             step = self.scheduler.step(self.now)
             if step is None and not self.scheduler.queue.sleepers.owing:
                 return
-            if step is not None:
+            if isinstance(step, Step):
                 self.bind(step.effects[0])
         raise AssertionError("it never ends")
 
     @rule()
     def one_is_decided(self) -> None:
         step = self.scheduler.step(self.now)
-        if step is not None:
+        if isinstance(step, Step):
             self.bind(step.effects[0])
 
     def bind(self, effect: object) -> None:

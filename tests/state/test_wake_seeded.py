@@ -21,7 +21,7 @@ from ksp.core.cycle import EMPTINESS, ITSELF
 from ksp.core.node_order import ZONE
 from ksp.core.preemption import Preempted, Preemption
 from ksp.core.queue import Place
-from ksp.core.scheduler import Scheduler
+from ksp.core.scheduler import Scheduler, Step
 
 SEEDS: Final = 2_000 if os.environ.get("KSP_HYPOTHESIS") == "thorough" else 60
 PART: Final = 20  # seeds of one test
@@ -154,7 +154,9 @@ class Story:
 
     def evictions_fail(self) -> None:
         for queued in list(self.scheduler.queue):
-            self.scheduler.evictions_ended(queued.uid, self.now, done=False)
+            node = self.scheduler.evictions.node_of(queued.uid)
+            if node is not None:
+                self.scheduler.evictions_ended(queued.uid, node, self.now, done=False)
 
     def statuses_are_written(self) -> None:
         for name, claim in self.asked.items():
@@ -186,7 +188,7 @@ class Story:
 
     def one_is_decided(self) -> bool:
         step = self.scheduler.step(self.now)
-        for effect in (*(step.effects if step is not None else ()), *self.scheduler.effects()):
+        for effect in (*(step.effects if isinstance(step, Step) else ()), *self.scheduler.effects()):
             self.act(effect)
         return step is not None
 

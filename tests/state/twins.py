@@ -17,6 +17,7 @@ from ksp.core.changes import Change
 from ksp.core.cycle import Decision
 from ksp.core.filter import Filtered, Refused
 from ksp.core.pod_kinds import PodKinds
+from ksp.core.questions import Ask
 from ksp.core.queue import Place
 from ksp.core.scheduler import Scheduler, Step
 from ksp.model.info import PodInfo
@@ -113,6 +114,7 @@ class Twins:
     def step(self, now: float) -> Step | None:
         """All decide for the next pod, and say the same."""
         step = self.plain.step(now)
+        assert not isinstance(step, Ask)
         found = {kind: scheduler.step(now) for kind, scheduler in self.others.items()}
         self.steps += 1
         if step is None:
@@ -120,7 +122,7 @@ class Twins:
             return None
         decisions: dict[str, Decision] = {}
         for kind, other in found.items():
-            assert other is not None, f"{kind}: {step.pod} is not tried"
+            assert isinstance(other, Step), f"{kind}: {step.pod} is not tried"
             assert _effects(other) == _effects(step), kind
             decisions[kind] = other.decision
         self._compare(step.decision, decisions, at_once=self.steps % 2 == 0)

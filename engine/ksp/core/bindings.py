@@ -24,6 +24,7 @@ from ksp.core.lazy_heap import LazyHeap
 from ksp.core.volume_binder import Progress, VolumeBinder
 from ksp.model.info import PodInfo
 from ksp.model.storage import PersistentVolume
+from ksp.policy.extender import Extender
 
 TIMED_OUT: Final = "timed out waiting for the condition"
 
@@ -40,6 +41,7 @@ class _Open:
     node: str
     timeout: float
     claims: tuple[Claim, ...]
+    extender: Extender | None
     deadline: float | None = None
 
 
@@ -71,14 +73,17 @@ class Bindings:
         found = self._open.get(uid)
         return found is not None and found.deadline is not None
 
-    def begin(self, pod: PodInfo, node: str, volumes: PodVolumes, timeout: float) -> Bind | BindVolumes:
+    def begin(
+        self, pod: PodInfo, node: str, volumes: PodVolumes, timeout: float, extender: Extender | None = None
+    ) -> Bind | BindVolumes:
         """Assume the pod on the node, with its volumes; what is to be done next. `timeout` are the seconds in which its
-        claims have to be bound once that was asked for."""
+        claims have to be bound once that was asked for. The `extender` is to bind it, if there is one."""
         self.cache.assume(pod, node)
         if not volumes:
-            return Bind(pod, node)
+            return Bind(pod, node, extender)
         self.volumes.assume(pod, node, volumes)
-        self._put(_Open(pod, node, timeout, tuple((pod.namespace, name) for name in pod.claim_names)))
+        claims = tuple((pod.namespace, name) for name in pod.claim_names)
+        self._put(_Open(pod, node, timeout, claims, extender))
         return BindVolumes(pod, node, volumes)
 
     def volumes_written(self, uid: str, now: float) -> Ended:
@@ -138,7 +143,7 @@ class Bindings:
                 continue
             self._close(uid)
             if progress is Progress.BOUND:
-                ended.bound.append(Bind(found.pod, found.node))
+                ended.bound.append(Bind(found.pod, found.node, found.extender))
             else:
                 ended.failed.append((found.pod, progress))
         return ended

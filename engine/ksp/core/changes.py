@@ -12,6 +12,7 @@ from ksp.model.info import PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
+from ksp.policy.extender import Extender
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,11 @@ class PodVolumes:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Bind the pod to the node; then tell `bind_succeeded` or `bind_failed`."""
+    """Bind the pod to the node, or have the `extender` do that; then tell `bind_succeeded` or `bind_failed`."""
 
     pod: PodInfo
     node: str
+    extender: Extender | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +130,8 @@ class Report:
 @dataclass(frozen=True, slots=True)
 class Warn:
     """Tell the pod's user, by a Warning event, of something that does not work as they may think: `fields` of the pod
-    that the policy does not read, each told once, or a budget that cannot be read. The pod is not always the one that
-    the step is about."""
+    that the policy does not read, each told once, a budget that cannot be read, or that its scheduler has no profile
+    any more. The pod is not always the one that the step is about."""
 
     pod: PodInfo
     reason: str
@@ -142,3 +144,4 @@ UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 UNREAD_FIELD = "UnreadField"
 UNREADABLE_BUDGET = "UnreadableDisruptionBudget"
+PROFILE_REMOVED = "ProfileRemoved"

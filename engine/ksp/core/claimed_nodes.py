@@ -43,7 +43,7 @@ class _About:
             if refused is None:
                 self.open.add(name)
             elif isinstance(refused.answer, Denial):
-                self.rules.add(refused.rule)
+                self.rules.update(each.rule for each in refused.each())
             else:
                 self.fails = True
 
@@ -80,7 +80,7 @@ class ClaimedNodes:
             return frozenset()
         if about.fails or (refused is not None and not isinstance(refused.answer, Denial)):
             return None
-        return frozenset(about.rules if refused is None else {*about.rules, refused.rule})
+        return frozenset(about.rules.union(() if refused is None else (each.rule for each in refused.each())))
 
     def _claim(self, pod: PodInfo, about: _About, nominations: Nominations | None) -> NodeInfo | None:
         """Of these nodes the one that the pod is nominated to itself."""

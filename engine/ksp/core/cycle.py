@@ -8,12 +8,14 @@ from typing import Final
 
 import numpy as np
 
+from ksp.compile.node_columns import IntArray
 from ksp.compile.runtime import Denial
 from ksp.core.claimed_nodes import ClaimedNodes
 from ksp.core.equivalence.classes import Classes, PodClass
 from ksp.core.equivalence.present import Present
 from ksp.core.equivalence.scores import Feasible, scored, sums
 from ksp.core.equivalence.verdicts import FEASIBLE, Judged, Verdicts, counted, fails, reasons_in
+from ksp.core.extenders import EXTENDER, Asking, Left, filtered, prioritized
 from ksp.core.filter import Filtered, Nominated, Refused
 from ksp.core.fit_error import fit_error
 from ksp.core.nominations import Nominations
@@ -24,6 +26,7 @@ from ksp.core.with_nominated import WithNominated
 from ksp.model.claims import LOST, claim_uses, is_made_for
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.model.storage import PersistentVolumeClaim
+from ksp.policy.extender import Extender
 from ksp.policy.profile import Profile
 from ksp.policy.unread import NOTHING, Unread, UnreadBy
 from ksp.ports import Dice
@@ -61,6 +64,15 @@ class Found:
     counts: list[tuple[Refused, int]]
     feasible: Feasible
 
+    def without(self, left: Left) -> Found:
+        """What extenders left of it. Of a node for which none said why, nothing is said."""
+        names = [node.name for node in self.feasible.nodes]
+        kept = set(left.nodes)
+        gone = {name: left.refused(name) for name in names if name not in kept}
+        slots = self.feasible.slots[[name in kept for name in names]]
+        counts = [*self.counts, *((refused, 1) for refused in gone.values() if refused is not None)]
+        return Found(self.filtered.without(gone), counts, Feasible(self.feasible.columns, slots))
+
 
 class Cycle:
     """Decides for the pods of one profile. Keeps, between decisions, where the next search for nodes starts, and the
@@ -94,10 +106,16 @@ class Cycle:
         """The decision for a pod in the present state. Changes nothing in it."""
         if self.unread_by is None or (unread := self.unread_by.of(pod)) is NOTHING:
             return self._decided(pod)
-        if unread.refused and not pod.error:
-            decision = Decision(message=self.unread_by.refusal(unread), denied_by=frozenset({ITSELF}))
-        else:
-            decision = self._decided(pod)
+        decision = self._refused(pod, unread) or self._decided(pod)
+        decision.unread = unread
+        return decision
+
+    def deliberate(self, pod: PodInfo, extenders: Sequence[Extender]) -> Asking[Decision]:
+        """As `decide`, where these extenders have a say. Until there is a decision nothing may change."""
+        unread = NOTHING if self.unread_by is None else self.unread_by.of(pod)
+        decision = self._refused(pod, unread)
+        if decision is None:
+            decision = yield from self._with_extenders(pod, extenders)
         decision.unread = unread
         return decision
 
@@ -131,15 +149,17 @@ class Cycle:
         slots = np.array([columns.slot_of[node.name] for node in nodes], dtype=np.int64)
         return scored(pods.priorities, pod.name, Feasible(columns, slots))
 
+    def prepared(self, pod: PodInfo) -> Iterator[None]:
+        """Make the pod's class, in slices: what one rule says of all nodes in each. Nothing is decided. Things may
+        change in between."""
+        if self._hopeless(pod) is None:
+            yield from self.classes.prepared(pod)
+
     def _decided(self, pod: PodInfo) -> Decision:
-        if pod.error:
-            return Decision(message=pod.error, denied_by=frozenset({ITSELF}))
-        error = next(claim_errors(pod, self.state), "") if pod.spec.volumes else ""
-        if error:
-            return Decision(message=error, failed=True)
+        hopeless = self._hopeless(pod)
+        if hopeless is not None:
+            return hopeless
         nodes = len(self.state.nodes)
-        if not nodes:
-            return Decision(message=NO_NODES, denied_by=frozenset({EMPTINESS}))
         with_nominated = self.with_nominated.verdicts(pod)
         self.present.follow()
         pods = self.classes.of(pod)
@@ -155,6 +175,23 @@ class Cycle:
         if verdicts.failed:
             return self._among(pod, pods, self._all(pods))
         return self._of_class(pod, pods)
+
+    def _refused(self, pod: PodInfo, unread: Unread) -> Decision | None:
+        """The decision if the pod uses what the policy must read."""
+        if self.unread_by is None or not unread.refused or pod.error:
+            return None
+        return Decision(message=self.unread_by.refusal(unread), denied_by=frozenset({ITSELF}))
+
+    def _hopeless(self, pod: PodInfo) -> Decision | None:
+        """The decision if no node has to be looked at."""
+        if pod.error:
+            return Decision(message=pod.error, denied_by=frozenset({ITSELF}))
+        error = next(claim_errors(pod, self.state), "") if pod.spec.volumes else ""
+        if error:
+            return Decision(message=error, failed=True)
+        if not self.state.nodes:
+            return Decision(message=NO_NODES, denied_by=frozenset({EMPTINESS}))
+        return None
 
     def _before(self, pod: PodInfo, before: Refused, nodes: int) -> Decision:
         """What a `prefilter` decided for all nodes."""
@@ -204,8 +241,8 @@ class Cycle:
         shown = Filtered(examined=examined, judged=Judged(nodes[:examined], looked_at, codes.copy(), refusals))
         return Found(shown, counted(codes[looked_at], refusals), Feasible(columns, order[places]))
 
-    def _among(self, pod: PodInfo, pods: PodClass, found: Found) -> Decision:
-        """The decision for the best of the nodes that were found."""
+    def _among(self, pod: PodInfo, pods: PodClass, found: Found, more: IntArray | None = None) -> Decision:
+        """The decision for the best of the nodes that were found. `more` adds to their scores."""
         filtered, slots = found.filtered, found.feasible.slots
         if fails(found.counts):
             return Decision(message=failure_text(filtered, pod), failed=True, filtered=filtered)
@@ -221,10 +258,40 @@ class Cycle:
         if isinstance(total, str):
             scored = Scored(error=total) if self.keep_scores else None
             return Decision(message=total, failed=True, filtered=filtered, scored=scored)
+        if more is not None:
+            total = total + more
         scored = None if by_plugin is None else Scored(by_plugin, total.tolist())
         ties = np.flatnonzero(total == total.max())
         chosen = ties[self.dice.below(len(ties))] if len(ties) > 1 else ties[0]
         return Decision(self._name(slots[chosen]), filtered=filtered, scored=scored)
+
+    # ---- nodes of which extenders have a say
+
+    def _with_extenders(self, pod: PodInfo, extenders: Sequence[Extender]) -> Asking[Decision]:
+        hopeless = self._hopeless(pod)
+        if hopeless is not None:
+            return hopeless
+        nodes = len(self.state.nodes)
+        with_nominated = self.with_nominated.verdicts(pod)
+        self.present.follow()
+        pods = self.classes.of(pod)
+        enough = nodes_to_find(nodes, self.profile.percentage)
+        if pods.verdicts.before is not None:
+            return self._before(pod, pods.verdicts.before, nodes)
+        part = with_nominated or enough < nodes
+        found = self._found(pods.verdicts, with_nominated, enough) if part else self._all(pods)
+        if fails(found.counts) or not len(found.feasible.slots):
+            return self._among(pod, pods, found)
+        left = yield from filtered(extenders, [node.name for node in found.feasible.nodes])
+        if left.error:
+            return Decision(message=left.error, failed=True, filtered=found.filtered)
+        refused = len(left.nodes) < len(found.feasible.slots)
+        found = found.without(left) if refused else found
+        more = (yield from prioritized(extenders, left.nodes)) if len(left.nodes) > 1 else None
+        decision = self._among(pod, pods, found, more)
+        if refused and not decision.node:
+            decision.denied_by |= {EXTENDER}
+        return decision
 
     def _name(self, slot: int) -> str:
         return self.present.columns.nodes[slot].name

@@ -6,12 +6,13 @@ same again, be it under another version, changes nothing. `docs/events.md` has t
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ksp.core.cache import CachePhase
 from ksp.core.changes import Change, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod
 from ksp.core.outcomes import Outcomes
+from ksp.core.queue import Place
 from ksp.core.state import ClusterState
 from ksp.core.unread_pods import UnreadPods
 from ksp.core.volume_binder import CLAIMS, VOLUMES
@@ -27,7 +28,7 @@ from ksp.core.wake import (
     pod_events,
     pod_gone,
 )
-from ksp.model.info import PodInfo
+from ksp.model.info import DEFAULT_SCHEDULER, PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
@@ -39,9 +40,9 @@ ASSUMED_KINDS: Final = frozenset({VOLUMES, CLAIMS})
 
 
 class EventHandlers:
-    """Takes changes in. `ours` are the names of the schedulers whose pods are to be scheduled."""
+    """Takes changes in."""
 
-    def __init__(self, state: ClusterState, outcomes: Outcomes, unread: UnreadPods, ours: Container[str]) -> None:
+    def __init__(self, state: ClusterState, outcomes: Outcomes, unread: UnreadPods) -> None:
         self.state = state
         self.outcomes = outcomes
         self.cache = outcomes.cache
@@ -50,7 +51,6 @@ class EventHandlers:
         self.volumes = outcomes.bindings.volumes
         self.evictions = outcomes.evictions
         self.unread = unread
-        self._ours = ours
 
     def on(self, change: Change, now: float) -> None:
         """Take a change in."""
@@ -67,6 +67,15 @@ class EventHandlers:
                 self._set_object(kind, namespace, name, value, now)
             case DeleteObject(kind=kind, namespace=namespace, name=name):
                 self._delete_object(kind, namespace, name, now)
+
+    def offer(self, pod: Pod, now: float) -> None:
+        """A pod that was told of before: if it is one of ours by now, and is not known here, it comes now."""
+        ours = (pod.spec.scheduler_name or DEFAULT_SCHEDULER) in self.outcomes.ours
+        if not ours or pod.spec.node_name:
+            return
+        uid = PodInfo.of(pod).uid
+        if uid not in self.queue and uid not in self.cache:
+            self._set_pod(pod, now)
 
     def wrote(self, chosen: VolumeOrClaim, stored: VolumeOrClaim, now: float) -> None:
         """We have written a volume or a claim. That is a change like those that watches show, if none has shown a later
@@ -180,7 +189,8 @@ class EventHandlers:
         if events:
             self.cache.update(info)
             self.outcomes.move(events, now)
-        if info.scheduler_name not in self._ours or info.terminating:
+        ours = info.scheduler_name in self.outcomes.ours or self._is_being_bound(info.uid)
+        if not ours or info.terminating:
             self.queue.delete(info.uid)
             return
         if info.spec.scheduling_gates:
@@ -191,6 +201,11 @@ class EventHandlers:
             self._update_queued(queued.info, info, now)
         elif info.uid not in self.cache:
             self.queue.add(info, now)
+
+    def _is_being_bound(self, uid: str) -> bool:
+        """The pod is in flight, though its profile may be gone: should it come back, that will be seen then."""
+        queued = self.queue.get(uid)
+        return queued is not None and queued.place is Place.IN_FLIGHT
 
     def _update_queued(self, old: PodInfo, new: PodInfo, now: float) -> None:
         self.queue.update(new, changed=differs(old, new))

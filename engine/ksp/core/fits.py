@@ -17,7 +17,7 @@ from typing import Any
 
 from ksp.compile.table import Table
 from ksp.compile.tables import Tables, encoded
-from ksp.core.filter import Check, Refused, judge
+from ksp.core.filter import Check, Refused, judge, judge_by_all
 from ksp.model.info import NodeInfo, PodInfo
 from ksp.policy.profile import ActivePredicate, Profile
 
@@ -25,11 +25,12 @@ from ksp.policy.profile import ActivePredicate, Profile
 class Fits:
     """A pod's predicates, in a state in which nothing changes but pods that come to nodes and leave them: good for one
     attempt. `rules` are those of the profile, in order; `before` is what the first of them says that decides for all
-    nodes, in a `prefilter`; `checks` are what those say of a node that can refuse one."""
+    nodes, in a `prefilter`; `checks` are what those say of a node that can refuse one, which `judge` puts together."""
 
     def __init__(self, profile: Profile, tables: Tables, pod: PodInfo) -> None:
         self.tables = tables
         self.pod = pod
+        self.judge = judge_by_all if profile.checks_all else judge
         self.rules: Sequence[BoundRule] = [BoundRule(active, pod, tables) for active in profile.predicates]
         self._terms = tables.terms_generation
         self._generation = tables.state.generation
@@ -41,12 +42,12 @@ class Fits:
     def __call__(self, node: NodeInfo) -> Refused | None:
         """The first rule that refuses the node as it is now, be it in a `prefilter`."""
         self.follow()
-        return self.before or judge(self.checks, node)
+        return self.before or self.judge(self.checks, node)
 
     def judged(self, node: NodeInfo) -> Refused | None:
         """As if no `prefilter` said anything."""
         self.follow()
-        return judge(self.checks, node)
+        return self.judge(self.checks, node)
 
     def kind(self) -> Hashable:
         """Equal where the rules say the same of equal nodes with equal sums."""

@@ -6,28 +6,31 @@ driver takes it. Outcomes can be late: for a pod that is not as it was they chan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from ksp.core.bindings import Bindings, Ended, prebind_error
 from ksp.core.cache import SchedulerCache
-from ksp.core.changes import SCHEDULER_ERROR, ClearNomination, Effect, Report
+from ksp.core.changes import PROFILE_REMOVED, SCHEDULER_ERROR, ClearNomination, Effect, Report, Warn
 from ksp.core.evictions import Evictions
-from ksp.core.queue import Place, SchedulingQueue
+from ksp.core.queue import Place, QueuedPod, SchedulingQueue
 from ksp.core.wake import ROOM, Wake, cause_of, pod_gone
 from ksp.model.info import PodInfo
 
 
 class Outcomes:
-    """Takes outcomes in. `effects` are those that follow from them, for the driver."""
+    """Takes outcomes in. `effects` are those that follow from them, for the driver. `wake` and `ours`, the names of the
+    schedulers whose pods are to be scheduled, are those of the policy that decides."""
 
     def __init__(
-        self, cache: SchedulerCache, queue: SchedulingQueue, bindings: Bindings, evictions: Evictions, wake: Wake
-    ) -> None:
+        self, cache: SchedulerCache, queue: SchedulingQueue, bindings: Bindings, evictions: Evictions, wake: Wake,
+        ours: Container[str],
+    ) -> None:  # fmt: skip
         self.cache = cache
         self.queue = queue
         self.bindings = bindings
         self.evictions = evictions
         self.wake = wake
+        self.ours = ours
         self.effects: list[Effect] = []
 
     # ---- for others
@@ -41,6 +44,22 @@ class Outcomes:
         """If the pod was nominated to a node, and is not any more nor has its place there, others may take it."""
         if claim is not None and claim not in (self.queue.nominations.node_of(uid), self.cache.node_name_of(uid)):
             self.move(ROOM, now)
+
+    def leave(self, pod: PodInfo) -> None:
+        """No profile decides for the pod any more: it waits here no longer, and claims no node."""
+        self.evictions.give_up(pod.uid)
+        if self.queue.nominations.node_of(pod.uid) or self.queue.nominations.said(pod):
+            self.effects.append(ClearNomination(pod))
+        self.queue.delete(pod.uid)
+        said = f'the policy has no profile "{pod.scheduler_name}" any more: the pod waits until one decides for it'
+        self.effects.append(Warn(pod, PROFILE_REMOVED, (), said))
+
+    def _try_again(self, queued: QueuedPod, now: float) -> None:
+        """What the pod was given it does not have after all."""
+        if queued.info.scheduler_name in self.ours:
+            self.queue.retry(queued, now)
+        else:
+            self.leave(queued.info)
 
     # ---- bindings
 
@@ -57,7 +76,7 @@ class Outcomes:
             self.move(pod_gone(forgotten) | self.bindings.end(uid), now)
         queued = self.queue.get(uid)
         if queued is not None and queued.place is Place.IN_FLIGHT:
-            self.queue.retry(queued, now)
+            self._try_again(queued, now)
 
     def volumes_written(self, uid: str, now: float) -> None:
         """The API was asked to bind the pod's claims; once the watch shows that they are bound, there is a Bind."""
@@ -87,16 +106,20 @@ class Outcomes:
         for pod in pods:
             queued = self.queue.get(pod.uid)
             if queued is not None:
-                self.queue.retry(queued, now)
+                self._try_again(queued, now)
             self.move(pod_gone(pod), now)
 
     # ---- nominations
 
-    def evictions_ended(self, uid: str, now: float, *, done: bool) -> None:
-        """The pods that had to go for that pod's sake are deleted; or, if not `done`, some are not: then it claims
-        their node no longer, and is tried again."""
-        if not done:
+    def evictions_ended(self, uid: str, node: str, now: float, *, done: bool) -> None:
+        """The pods that had to go from the node for that pod's sake are deleted; or, if not `done`, some are not: then
+        it claims that node no longer, and is tried again. What it has on another node by now stays."""
+        if done:
+            return
+        if self.evictions.node_of(uid) == node:
             self.evictions.give_up(uid)
+            self.queue.activate(uid, now)
+        if self.queue.nominations.node_of(uid) == node:
             self.lose_node(uid, now)
 
     def lose_node(self, uid: str, now: float) -> None:

@@ -24,6 +24,7 @@ from typing import Final, Protocol
 
 from ksp.core.cycle import EMPTINESS, ITSELF
 from ksp.core.evictions import Evictions
+from ksp.core.extenders import EXTENDER, Extenders
 from ksp.core.filter import Refused
 from ksp.core.nominations import Nominations
 from ksp.core.preemption.eligibility import final, may_preempt, waits_on
@@ -49,14 +50,16 @@ class Cycle(Protocol):
 
 
 class Preemption(Protocol):
-    """What looks for victims for the pods of a profile."""
+    """What looks for victims for the pods of a profile, if that `preempts`."""
+
+    preempts: bool
 
     def would_help(self, pod: PodInfo, evicting: Collection[str] = ()) -> bool: ...
 
 
 class Prospects:
     """The prospects of pods. `cycles` and `preemptions` are by the names of schedulers. `spend` is told of questions
-    that cost more than others, in units of these."""
+    that cost more than others, in units of these. What `extenders` would say only an attempt can tell."""
 
     def __init__(
         self,
@@ -66,6 +69,7 @@ class Prospects:
         nominations: Nominations,
         evictions: Evictions,
         spend: Callable[[int], None],
+        extenders: Extenders,
     ) -> None:
         self._state = state
         self._cycles = cycles
@@ -73,12 +77,15 @@ class Prospects:
         self._nominations = nominations
         self._evictions = evictions
         self._spend = spend
+        self._extenders = extenders
 
     def denied_by(self, pod: PodInfo) -> Rules | None:
         """None of them if an attempt may place the pod now, or have others evicted for it; else what it sleeps by. None
         if only an attempt can tell."""
         rules = self._cycles[pod.scheduler_name].denied_by(pod, self._nominations)
-        if not rules or not self._may_preempt(pod):
+        if not rules:
+            return None if self._is_up_to_extenders(pod) else rules
+        if not self._may_preempt(pod):
             return rules
         if not self._waits(pod) and self._preemption_helps(pod):
             return frozenset()
@@ -90,13 +97,20 @@ class Prospects:
 
     def sleeps_by(self, pod: PodInfo, denied_by: Rules) -> Rules:
         """After an attempt in which these rules denied all nodes: what has to be helped before the next."""
-        of_nodes = denied_by.isdisjoint({ITSELF, EMPTINESS})
-        return self._with_those_behind(pod, denied_by) if of_nodes and self._may_preempt(pod) else denied_by
+        if not denied_by.isdisjoint({ITSELF, EMPTINESS}):
+            return denied_by
+        rules = denied_by | {EXTENDER} if self._is_up_to_extenders(pod) else denied_by
+        return self._with_those_behind(pod, rules) if self._may_preempt(pod) else rules
+
+    def _is_up_to_extenders(self, pod: PodInfo) -> bool:
+        """They have a say in whether a node takes the pod, or others go for its sake."""
+        return bool(self._extenders and self._extenders.deciding(pod))
 
     def _may_preempt(self, pod: PodInfo) -> bool:
         """There are pods of lower priority, and the pod may have them evicted."""
         lowest = self._state.lowest_priority()
-        return lowest is not None and lowest < pod.priority and may_preempt(pod)
+        lower = lowest is not None and lowest < pod.priority
+        return lower and self._preemptions[pod.scheduler_name].preempts and may_preempt(pod)
 
     def _waits(self, pod: PodInfo) -> bool:
         """The pod waits for others that are on their way out of its node, which may take it then."""

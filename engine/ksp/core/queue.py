@@ -147,6 +147,10 @@ class SchedulingQueue:
         """The pods in the order in which they first came."""
         return iter(self._pods.values())
 
+    def gated(self) -> list[PodInfo]:
+        """The pods that gates hold back."""
+        return list(self._gated.values())
+
     def pending(self) -> dict[str, int]:
         """How many pods wait in each place or for their gates, under the names of kube-scheduler's metric; those in
         flight do not wait."""
@@ -277,12 +281,12 @@ class SchedulingQueue:
                 self._wake(queued, now, cause)
         return len(awake)
 
-    def move_all(self, now: float) -> int:
+    def move_all(self, now: float, cause: str = UNKNOWN_CAUSE) -> int:
         """Wake all unschedulable pods, whether anything may help them or not, and ask nobody: how many there were."""
         self._moved_in_cycle = self._cycle
         asleep = sorted(self._unschedulable.values(), key=lambda queued: queued.cycle)
         for queued in asleep:
-            self._wake(queued, now, UNKNOWN_CAUSE)
+            self._wake(queued, now, cause)
         return len(asleep)
 
     def activate(self, uid: str, now: float) -> None:

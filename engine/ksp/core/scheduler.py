@@ -1,75 +1,76 @@
 """The scheduler without its surroundings: changes and the time go in, effects come out.
 
     on(change, now)            the cluster changed
-    step(now) -> Step | None   the next pod is decided; None if none is due
+    step(now)                  the next pod is decided: a Step; an Ask if extenders have a say; None if none is due
+    answer(answers, now)       what extenders say: a Step, or the next Ask
     effects()                  what is to be done beside: ask after each of the others
-    bind_succeeded / bind_failed / volumes_written(uid, now), evictions_ended(uid, now, done=...)
+    bind_succeeded / bind_failed / volumes_written(uid, now), evictions_ended(uid, node, now, done=...)
     wrote(chosen, stored, now) a volume or a claim was written
     next_deadline(now)         when a pod becomes due by itself
+    prepare / adopt            another policy decides from now on (`ksp.core.generation`)
 
 A pod that gets a node is assumed to be there at once, so that the next decision counts it, while the driver binds it
 and, before, its volumes (`ksp.core.bindings`). For a pod that fits nowhere others may have to go: their eviction is
 asked for, and the pod is nominated to the node and waits until they are gone (`ksp.core.preemption`).
+While extenders are asked the attempt stands still (`asked`), and with it the state in which it decides: what comes in
+waits, in order, until there is an answer.
 Names are unique at any time: a pod that comes under the name of another proves that the other is gone. To be told the
 same again, be it under another version, changes nothing. It does no I/O, has no clock and no dice of its own: a
 recording of what went in gives the same decisions again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
+from ksp.compile.tables import Tables
+from ksp.core.attempts import Attempts, Step
 from ksp.core.bindings import Bindings
 from ksp.core.cache import SchedulerCache
-from ksp.core.changes import (
-    SCHEDULER_ERROR,
-    UNSCHEDULABLE,
-    Bind,
-    BindVolumes,
-    Change,
-    ClearNomination,
-    Effect,
-    Evict,
-    PodVolumes,
-    Report,
-)
-from ksp.core.cycle import EMPTINESS, ITSELF, MOST_CLASSES, Cycle, Decision
+from ksp.core.changes import Change, Effect
+from ksp.core.cycle import MOST_CLASSES, Cycle
 from ksp.core.equivalence.present import Present
+from ksp.core.errors import StateError
 from ksp.core.event_handlers import EventHandlers
 from ksp.core.evictions import Evictions
+from ksp.core.generation import Generation, Lasting, Preparation
 from ksp.core.outcomes import Outcomes
-from ksp.core.pod_kinds import PodKinds
-from ksp.core.preemption import NotEligible, Preempted, Preemption
-from ksp.core.prospects import Prospects
-from ksp.core.queue import QueuedPod, SchedulingQueue
+from ksp.core.preemption import Preemption
+from ksp.core.probation import Probation, Standing, Terms
+from ksp.core.questions import Answer, Ask
+from ksp.core.queue import Place, SchedulingQueue
 from ksp.core.state import ClusterState
 from ksp.core.unread_pods import UnreadPods
-from ksp.core.volume_binder import VolumeBinder, VolumeError
-from ksp.core.wake import Wake
+from ksp.core.volume_binder import VolumeBinder
 from ksp.model.info import PodInfo
+from ksp.model.pod import Pod
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
+from ksp.policy.extender import Extender
 from ksp.policy.profile import Profile
-from ksp.policy.unread import NOTHING, UnreadFields
+from ksp.policy.unread import UnreadFields
 from ksp.ports import Dice
 
-NO_VOLUMES = PodVolumes()
+__all__ = ["POLICY_RELOAD", "Adopted", "Scheduler", "Step"]
+
+POLICY_RELOAD: Final = "PolicyReload"
+"""Why pods come to a place of the queue: another policy decides."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One attempt: the pod, what was decided, and what is to be done now: a Bind, BindVolumes or Report of the pod
-    first, then what its preemption leads to, then warnings, if any. `preempted` says for which node others have to go.
-    """
+class Adopted:
+    """What another policy changed at once: the pods that `left`, as no profile decides for them any more; the names of
+    schedulers that have a profile now and had none before (`came`), whose pods are to be offered; and how many
+    unschedulable pods `moved`."""
 
-    pod: PodInfo
-    attempt: int
-    decision: Decision
-    effects: tuple[Effect, ...]
-    preempted: Preempted | None = None
+    left: tuple[PodInfo, ...]
+    came: frozenset[str]
+    moved: int
 
 
 class Scheduler:
-    """Schedules the pods that name one of its profiles.
+    """Schedules the pods that name one of its profiles. `extenders` have a say.
 
     For metrics: `pending`, `cache_size`, `queue.incoming` (how often pods came to a place of the queue, and why),
     `queue.sleepers` (questions about unschedulable pods), `unread.counts` (pods with fields that the policy does not
@@ -79,38 +80,50 @@ class Scheduler:
     def __init__(
         self, profiles: Sequence[Profile], dice: Dice, *, queue: SchedulingQueue | None = None,
         assumed_ttl: float | None = None, unread_fields: UnreadFields = UnreadFields.REFUSE,
-        equivalence_classes: int = MOST_CLASSES, columns: bool = True,
+        equivalence_classes: int = MOST_CLASSES, columns: bool = True, extenders: Sequence[Extender] = (),
     ) -> None:  # fmt: skip
         self.state = ClusterState()
         self.cache = SchedulerCache(self.state, assumed_ttl)
         self.queue = SchedulingQueue() if queue is None else queue
-        self.present = Present.of(self.state)
-        self.tables = self.present.tables
         self.volumes = VolumeBinder(self.state)
         self.bindings = Bindings(self.cache, self.volumes)
         self.evictions = Evictions()
-        self.wake = Wake(profiles)
-        self.unread = UnreadPods(profiles, unread_fields)
-        self.cycles = {
-            profile.scheduler_name: Cycle(
-                profile, self.present, self.queue.nominations.nodes, dice, self.unread.by[profile.scheduler_name],
-                equivalence_classes=equivalence_classes, columns=columns,
-            )
-            for profile in profiles
-        }  # fmt: skip
-        self.preemptions = {
-            profile.scheduler_name: Preemption(profile, self.present, self.queue.nominations, dice)
-            for profile in profiles
-        }
-        self.outcomes = Outcomes(self.cache, self.queue, self.bindings, self.evictions, self.wake)
-        self.handlers = EventHandlers(self.state, self.outcomes, self.unread, self.cycles)
-        self.prospects = Prospects(
-            self.state, self.cycles, self.preemptions, self.queue.nominations, self.evictions,
-            self.queue.sleepers.spend,
-        )  # fmt: skip
-        if equivalence_classes:
-            self.queue.sleepers.denied_by = self.prospects.denied_by
-            self.queue.sleepers.kind_of = PodKinds(profiles).of
+        self._lasting = Lasting(
+            Present.of(self.state), self.queue, self.evictions, dice, unread_fields, equivalence_classes, columns
+        )
+        generation = Generation.of(1, profiles, extenders, self._lasting)
+        self.unread = UnreadPods(generation.unread_by, generation.running)
+        self.outcomes = Outcomes(
+            self.cache, self.queue, self.bindings, self.evictions, generation.wake, generation.cycles
+        )
+        self.handlers = EventHandlers(self.state, self.outcomes, self.unread)
+        self.attempts = Attempts(generation, self.state, self.outcomes, self.unread)
+        self._late: list[Callable[[], object]] = []
+        self._faults: list[Exception] = []
+        self._decide_by(generation)
+
+    # ---- what decides
+
+    @property
+    def generation(self) -> Generation:
+        """What decides now: its number, profiles and extenders."""
+        return self.attempts.generation
+
+    @property
+    def present(self) -> Present:
+        return self.generation.present
+
+    @property
+    def tables(self) -> Tables:
+        return self.generation.present.tables
+
+    @property
+    def cycles(self) -> dict[str, Cycle]:
+        return self.generation.cycles
+
+    @property
+    def preemptions(self) -> Mapping[str, Preemption]:
+        return self.generation.preemptions
 
     # ---- sizes
 
@@ -135,124 +148,176 @@ class Scheduler:
         self.outcomes.effects.clear()
         return made
 
-    def step(self, now: float) -> Step | None:
-        """Decide for the next pod that is due."""
+    @property
+    def asked(self) -> Ask | None:
+        """The questions to extenders that have to be answered before anything else happens."""
+        return self.attempts.asked
+
+    def step(self, now: float) -> Step | Ask | None:
+        """Decide for the next pod that is due; None while a question is open."""
+        if self.attempts.asked is not None:
+            return None
+        if self._faults:
+            faults, self._faults = self._faults, []
+            raise ExceptionGroup("taking in what came while extenders were asked", faults)
         self.outcomes.expire(now)
         queued = self.queue.pop(now)
-        if queued is None:
-            return None
-        decision = self.cycles[queued.info.scheduler_name].decide(queued.info)
-        if decision.unread is not NOTHING:
-            self.unread.decided(queued.info, decision.unread)
-        preempted = None
-        if decision.node and (volumes := self._volumes(queued.info, decision)) is not None:
-            effects: tuple[Effect, ...] = (self._place(queued.info, decision.node, volumes, now),)
-        elif decision.failed:
-            self.queue.retry(queued, now)
-            effects = (Report(queued.info, SCHEDULER_ERROR, decision.message),)
-        else:
-            try:
-                preempted, effects = self._unfit(queued, decision, now)
-            except Exception:  # then nobody is told to evict, and the pod must not wait for it
-                self.evictions.give_up(queued.uid)
-                raise
-        return Step(queued.info, queued.attempts, decision, (*effects, *self.unread.said()), preempted)
+        return None if queued is None else self.attempts.begin(queued, now)
 
-    def _volumes(self, pod: PodInfo, decision: Decision) -> PodVolumes | None:
-        """What has to be done for the pod's claims on its node. None, and the decision is an error, if that cannot be
-        done: the rule for volumes would have to have denied the node."""
-        timeout = self.cycles[pod.scheduler_name].profile.bind_timeout
-        if timeout is None or not pod.claim_names:
-            return NO_VOLUMES
+    def answer(self, answers: Sequence[Answer], now: float) -> Step | Ask:
+        """Go on with the attempt that waits: one answer for each of its questions, in order. Raises StateError if none
+        waits. Once it has ended, what came in meanwhile is taken in; a fault in that is raised by the next `step`."""
         try:
-            return self.volumes.find(pod, self.state.nodes[decision.node])
-        except VolumeError as error:
-            decision.node, decision.failed, decision.message = "", True, str(error)
-            return None
-
-    def _place(self, pod: PodInfo, node: str, volumes: PodVolumes, now: float) -> Bind | BindVolumes:
-        claim = self.queue.nominations.node_of(pod.uid)
-        timeout = self.cycles[pod.scheduler_name].profile.bind_timeout
-        effect = self.bindings.begin(pod, node, volumes, timeout or 0.0)
-        self.evictions.give_up(pod.uid)
-        self.queue.clear_nomination(pod.uid)
-        self.outcomes.release(pod.uid, claim, now)
-        return effect
-
-    def _unfit(self, queued: QueuedPod, decision: Decision, now: float) -> tuple[Preempted | None, tuple[Effect, ...]]:
-        """No node fits the pod. Others go for its sake, if that helps; else it claims no node any more, unless it waits
-        for pods that are on their way out."""
-        pod, outcome = queued.info, self._preempt(queued.info, decision)
-        if isinstance(outcome, NotEligible):
-            self._sleep(queued, decision, now)
-            return None, (Report(pod, UNSCHEDULABLE, decision.message),)
-        claim = self.queue.nominations.node_of(pod.uid)
-        if outcome is None:
-            self._sleep(queued, decision, now)
-            self.queue.withdraw_nomination(pod)
-            self.outcomes.release(pod.uid, claim, now)
-            return None, (Report(pod, UNSCHEDULABLE, decision.message, nominated_node=""),)
-        for other in outcome.cleared:
-            self.queue.withdraw_nomination(other)
-            self.queue.activate(other.uid, now)  # it has to find another node
-        self.evictions.begin(pod.uid, (victim.uid for victim in outcome.victims))
-        self.queue.nominate(pod, outcome.node)
-        self._sleep(queued, decision, now)
-        for uid, node in ((pod.uid, claim), *((other.uid, outcome.node) for other in outcome.cleared)):
-            self.outcomes.release(uid, node, now)
-        report = Report(pod, UNSCHEDULABLE, decision.message, nominated_node=outcome.node)
-        effects: tuple[Effect, ...] = (report, *map(ClearNomination, outcome.cleared))
-        if not outcome.victims:  # nothing will happen that could wake the pod
-            self.queue.activate(pod.uid, now)
-            return outcome, effects
-        return outcome, (*effects, Evict(pod, outcome.node, outcome.victims, outcome.violations), *outcome.warnings)
-
-    def _sleep(self, queued: QueuedPod, decision: Decision, now: float) -> None:
-        self.queue.fail(queued, now, self.prospects.sleeps_by(queued.info, decision.denied_by))
-
-    def _preempt(self, pod: PodInfo, decision: Decision) -> Preempted | NotEligible | None:
-        if not decision.denied_by.isdisjoint({ITSELF, EMPTINESS}):
-            return None
-        preemption = self.preemptions[pod.scheduler_name]
-        return preemption.attempt(pod, decision.filtered, self.evictions.victims)
+            return self.attempts.resume(answers, now)
+        finally:
+            if self.attempts.asked is None:
+                self._catch_up()
 
     def next_deadline(self, now: float) -> float | None:
         """When a pod that waits becomes due, or an assumption expires, or waiting for volumes ends; None if nothing
         waits for time."""
-        if self.outcomes.effects:
+        if self.outcomes.effects or self._faults:
             return now
+        if self.attempts.asked is not None:
+            return None
         due = (self.queue.next_deadline(now), self.cache.next_deadline(), self.bindings.next_deadline())
         return min((d for d in due if d is not None), default=None)
+
+    # ---- another policy
+
+    def prepare(self, profiles: Sequence[Profile], extenders: Iterable[Extender], number: int) -> Preparation:
+        """A generation for these profiles, to be prepared in slices beside all else, and then adopted."""
+        waiting = (queued.info for queued in self.queue)
+        return Preparation(Generation(number, extenders, self._lasting), profiles, waiting, self.attempts.lately)
+
+    def adopt(self, generation: Generation, now: float, terms: Terms | None = None) -> Adopted:
+        """From now on this generation decides; on probation if there are `terms`. All unschedulable pods are tried
+        again, once they have backed off. Pods without a profile leave, those in flight if they come back. Nominations
+        stay, and bindings go on. Raises StateError while a question is open."""
+        if self.attempts.asked is not None:
+            raise StateError("another policy cannot be adopted while extenders are asked")
+        before, held = self.attempts.generation, self._held()
+        proven = self._proven(now)
+        self._decide_by(generation)
+        self.attempts.probation = None
+        if terms is not None:
+            proven.rest()
+            self.attempts.probation = Probation(proven, generation, self.queue.nominations, terms, now)
+        self._free_others(held)
+        left = self._without_profile()
+        for pod in left:
+            self.outcomes.leave(pod)
+        moved = self.queue.move_all(now, POLICY_RELOAD)
+        return Adopted(left, frozenset(generation.cycles.keys() - before.cycles.keys()), moved)
+
+    @property
+    def probation(self) -> Probation | None:
+        """While the policy is on probation: how it stands."""
+        return self.attempts.probation
+
+    def end_probation(self) -> None:
+        """The policy stays. Nothing is kept any more of the one before."""
+        held = self._held()
+        self.attempts.probation = None
+        self._free_others(held)
+
+    def go_back(self, number: int, now: float) -> Adopted:
+        """The policy is not what it should be: the generation before decides again, under another number. Raises
+        StateError if there is none, or while a question is open."""
+        probation = self.attempts.probation
+        if probation is None:
+            raise StateError("there is no policy to go back to")
+        before = probation.before
+        adopted = self.adopt(before, now)
+        before.number = number
+        before.resume()
+        return adopted
+
+    def offer(self, pods: Iterable[Pod], now: float) -> None:
+        """Pods that were told of before. Those wait from now on that have a profile by now, and do not wait yet."""
+        for pod in pods:
+            self._take_in(partial(self.handlers.offer, pod, now))
+
+    def _proven(self, now: float) -> Generation:
+        """The last generation of which it is not in doubt that it can decide."""
+        probation = self.attempts.probation
+        if probation is None or probation.verdict(now).standing is Standing.PASSED:
+            return self.attempts.generation
+        return probation.before
+
+    def _held(self) -> list[Generation]:
+        """Those that decide, or may again."""
+        probation = self.attempts.probation
+        return [self.attempts.generation, *([probation.before] if probation is not None else [])]
+
+    def _free_others(self, held: Iterable[Generation]) -> None:
+        still = self._held()
+        for each in held:
+            if each not in still:
+                each.free()
+
+    def _decide_by(self, generation: Generation) -> None:
+        self.attempts.generation = generation
+        self.outcomes.wake, self.outcomes.ours = generation.wake, generation.cycles
+        self.unread.by, self.unread.running = generation.unread_by, generation.running
+        if self._lasting.equivalence_classes:
+            self.queue.sleepers.denied_by = generation.prospects.denied_by
+            self.queue.sleepers.kind_of = generation.kind_of
+
+    def _without_profile(self) -> tuple[PodInfo, ...]:
+        """The pods that wait, or are gated, and that nobody decides for."""
+        waiting = [queued.info for queued in self.queue if queued.place is not Place.IN_FLIGHT]
+        ours = self.generation.cycles
+        return tuple([pod for pod in (*waiting, *self.queue.gated()) if pod.scheduler_name not in ours])
 
     # ---- what comes from outside
 
     def on(self, change: Change, now: float) -> None:
         """Take a change in."""
-        self.handlers.on(change, now)
+        if self.attempts.asked is None:
+            self.handlers.on(change, now)
+        else:
+            self._late.append(partial(self.handlers.on, change, now))
 
     def bind_succeeded(self, uid: str, now: float) -> None:
         """The pod is bound; the watch will show it."""
-        self.outcomes.bind_succeeded(uid, now)
+        self._take_in(partial(self.outcomes.bind_succeeded, uid, now))
 
     def bind_failed(self, uid: str, now: float) -> None:
         """The pod is not bound: it leaves the node, and is tried again after its backoff."""
-        self.outcomes.bind_failed(uid, now)
+        self._take_in(partial(self.outcomes.bind_failed, uid, now))
 
     def wrote(
         self, chosen: PersistentVolume | PersistentVolumeClaim, stored: PersistentVolume | PersistentVolumeClaim,
         now: float,
     ) -> None:  # fmt: skip
         """The API has `stored`, which was `chosen` for a pod, perhaps before a watch shows it."""
-        self.handlers.wrote(chosen, stored, now)
+        self._take_in(partial(self.handlers.wrote, chosen, stored, now))
 
     def volumes_written(self, uid: str, now: float) -> None:
         """The API was asked to bind the pod's claims; once the watch shows that they are bound, there is a Bind."""
-        self.outcomes.volumes_written(uid, now)
+        self._take_in(partial(self.outcomes.volumes_written, uid, now))
 
-    def evictions_ended(self, uid: str, now: float, *, done: bool) -> None:
-        """The pods that had to go for that pod's sake are deleted; or, if not `done`, some are not."""
-        self.outcomes.evictions_ended(uid, now, done=done)
+    def evictions_ended(self, uid: str, node: str, now: float, *, done: bool) -> None:
+        """The pods that had to go from the node for that pod's sake are deleted; or, if not `done`, some are not."""
+        self._take_in(partial(self.outcomes.evictions_ended, uid, node, now, done=done))
 
     def relisted(self, began: float, now: float) -> None:
         """A list of all pods that was asked for at `began` has been told."""
-        self.outcomes.relisted(began, now)
+        self._take_in(partial(self.outcomes.relisted, began, now))
+
+    def _take_in(self, what: Callable[[], object]) -> None:
+        """Now, or once the open question is answered."""
+        if self.attempts.asked is None:
+            what()
+        else:
+            self._late.append(what)
+
+    def _catch_up(self) -> None:
+        """Take in what came while a question was open, each at the time at which it came."""
+        late, self._late = self._late, []
+        for what in late:
+            try:
+                what()
+            except Exception as fault:  # noqa: BLE001 - the others are taken in all the same
+                self._faults.append(fault)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 from ksp.core.changes import UNREAD_FIELD, Warn
 from ksp.model.info import PodInfo
-from ksp.policy.profile import Profile
-from ksp.policy.unread import Unread, UnreadBy, UnreadFields, UnreadOfRunning
+from ksp.policy.unread import Unread, UnreadBy, UnreadOfRunning
 
 REFUSED = "refused"
 WARNED = "warned"
@@ -17,13 +16,14 @@ WARNED = "warned"
 class UnreadPods:
     """`counts` has how many pods used an unread field, by its path and by what became of them: `refused`, `warned`.
 
-    `by` finds, for each scheduler's name, what its profile does not read.
+    `by` finds, for each scheduler's name, what its profile does not read; `running` what no profile reads of pods that
+    run. Both are those of the policy that decides.
     """
 
-    def __init__(self, profiles: Sequence[Profile], mode: UnreadFields) -> None:
+    def __init__(self, by: Mapping[str, UnreadBy], running: UnreadOfRunning) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
-        self.by = {profile.scheduler_name: UnreadBy(profile, mode) for profile in profiles}
-        self._running = UnreadOfRunning(profiles, mode)
+        self.by = by
+        self.running = running
         # By uid, what was counted of a pod; only pods that use unread fields are here.
         self._known: dict[str, set[tuple[str, str]]] = {}
         self._unsaid: list[Warn] = []
@@ -38,7 +38,7 @@ class UnreadPods:
 
     def runs(self, pod: PodInfo) -> None:
         """The pod is shown on a node: what keeps newcomers away from it may not be read."""
-        paths = self._new(pod, self._running.of(pod), WARNED)
+        paths = self._new(pod, self.running.of(pod), WARNED)
         if paths:
             self._unsaid.append(Warn(pod, UNREAD_FIELD, paths, UnreadOfRunning.warning(paths)))
 

@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from ksp.core.alike import Reads
 from ksp.core.bare_node import BareNode
 from ksp.core.equivalence.present import Present
-from ksp.core.filter import Nominated, Refused, judge
+from ksp.core.filter import Nominated, Refused
 from ksp.core.fits import Fits
 from ksp.core.nominations import counting
 from ksp.core.what_if import WhatIf
@@ -132,4 +132,4 @@ def _judged(reads: Reads, node: NodeInfo, others: Pods) -> Refused | None:
     bare = BareNode(node)
     for pod in others:
         bare.add(pod)
-    return judge(reads.fits.checks, bare.node)
+    return reads.fits.judge(reads.fits.checks, bare.node)

@@ -16,6 +16,7 @@ from ksp.model.decode import convert
 from ksp.model.info import PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
+from ksp.policy.extender import Extender
 from ksp.policy.load import DEFAULT, load, profiles
 from ksp.policy.profile import Profile
 from ksp.source.origin import Texts
@@ -131,12 +132,16 @@ def cycle_of(
     return Cycle(profile, Present.of(state), nominated, dice or FakeDice(), **{"keep_scores": True, **settings})
 
 
-def scheduler(*profiles_: Profile, dice: FakeDice | None = None, assumed_ttl: float | None = None) -> Scheduler:
-    return Scheduler(profiles_ or [default_profile()], dice or FakeDice(), assumed_ttl=assumed_ttl)
+def scheduler(
+    *profiles_: Profile, dice: FakeDice | None = None, assumed_ttl: float | None = None,
+    extenders: Sequence[Extender] = (),
+) -> Scheduler:  # fmt: skip
+    used = profiles_ or [default_profile()]
+    return Scheduler(used, dice or FakeDice(), assumed_ttl=assumed_ttl, extenders=extenders)
 
 
 def stepped(subject: Scheduler, now: float = 0.0) -> Step:
     """The next attempt, of which there must be one."""
     step = subject.step(now)
-    assert step is not None
+    assert isinstance(step, Step)
     return step

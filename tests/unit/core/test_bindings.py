@@ -26,6 +26,7 @@ from ksp.core.scheduler import Scheduler
 from ksp.model.decode import convert
 from ksp.model.pod import Pod
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from ksp.policy.extender import Extender
 
 CLASSES = "storageClasses"
 CLAIMS = "persistentVolumeClaims"
@@ -119,6 +120,23 @@ def test_a_volume_is_promised_first_and_the_pod_bound_once_its_claim_is() -> Non
     subject.bind_succeeded("p", 4.0)
     subject.on(SetPod(user(on="n")), 5.0)
     assert not subject.cache.is_assumed("p")
+
+
+def test_who_binds_the_pod_is_known_when_its_claims_are_bound() -> None:
+    binder = Extender("http://binder", bind_verb="bind")
+    subject = scheduler(extenders=[binder])
+    subject.on(SetNode(node("n")), 0.0)
+    for change in (storage_class(), claim(), volume()):
+        subject.on(change, 0.0)
+    subject.on(SetPod(user()), 0.0)
+    assert isinstance(only(stepped(subject).effects), BindVolumes)
+    subject.adopt(subject.generation.of(2, subject.generation.profiles, (), subject._lasting), 0.5)
+    subject.volumes_written("p", 1.0)
+    subject.on(volume("2", claimed=True), 2.0)
+    subject.on(claim("2", volume="pv", bound=True), 3.0)
+    bind = only(subject.effects())
+    assert isinstance(bind, Bind)
+    assert bind.extender == binder  # as was decided, though another policy decides now
 
 
 def test_a_volume_is_made_where_there_is_none() -> None:

@@ -10,12 +10,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
-from tests.unit.core.scheduling import REQUIRED, anti_affinity, default_profile, node, pod, profile_of, scheduler
+from tests.unit.core.scheduling import (
+    REQUIRED,
+    anti_affinity,
+    default_profile,
+    node,
+    pod,
+    profile_of,
+    scheduler,
+    stepped,
+)
 
 from ksp.core.changes import Change, DeleteNode, DeleteObject, DeletePod, SetNode, SetObject, SetPod
 from ksp.core.node_order import ZONE
 from ksp.core.queue import Place
-from ksp.core.scheduler import Scheduler
+from ksp.core.scheduler import Scheduler, Step
 from ksp.model.apps import ReplicaSet, Service
 from ksp.model.decode import convert
 from ksp.model.namespace import Namespace
@@ -69,8 +78,7 @@ def waiting(
     for name, spec in (("helped", helped), ("other", other)):
         if spec is not None:
             subject.on(SetPod(pod(name, **spec)), 0.0)
-            step = subject.step(0.0)
-            assert step is not None, name
+            step = stepped(subject)
             assert not step.decision.node, name
             assert place_of(subject, name) is Place.UNSCHEDULABLE, step.decision.message
     return subject
@@ -84,7 +92,7 @@ def place_of(subject: Scheduler, uid: str) -> Place:
 def attempted(subject: Scheduler, now: float = 0.0) -> str:
     """The pod that is tried, and the node that it gets; "" if none is due."""
     step = subject.step(now)
-    return "" if step is None else f"{step.pod.name} on {step.decision.node}"
+    return f"{step.pod.name} on {step.decision.node}" if isinstance(step, Step) else ""
 
 
 def tried(subject: Scheduler) -> list[str]:
@@ -385,8 +393,7 @@ def test_persistent_volume_claim_add() -> None:
     """A claim that is not there is an error of the attempt: the pod is tried again after its backoff."""
     subject = waiting(None, LARGE, (*BEFORE, storage_class("local"), volume("pv")))
     subject.on(SetPod(pod("helped", **with_claim("data"))), 0.0)
-    step = subject.step(0.0)
-    assert step is not None
+    step = stepped(subject)
     assert step.decision.message == 'persistentvolumeclaim "data" not found'
     assert place_of(subject, "helped") is Place.BACKOFF
     helps(subject, claim("data"))

@@ -10,15 +10,16 @@ from tests.unit.core.scheduling import REQUIRED, anti_affinity, node, pod, sched
 
 from ksp.core.changes import DeleteNode, DeletePod, Evict, SetNode, SetPod
 from ksp.core.node_order import ZONE
+from ksp.core.questions import Ask
 from ksp.core.scheduler import Scheduler, Step
 
 LATER = 5.0  # after the first backoff, before the end of patience
 TAINT = {"key": "gpu", "effect": "NoSchedule"}
 
 
-def evicted(step: Step | None) -> list[str]:
+def evicted(step: Step | Ask | None) -> list[str]:
     """The victims of the attempt."""
-    assert step is not None
+    assert isinstance(step, Step)
     return [victim.name for effect in step.effects if isinstance(effect, Evict) for victim in effect.victims]
 
 

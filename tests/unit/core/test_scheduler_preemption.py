@@ -56,7 +56,7 @@ def test_a_pod_that_fits_nowhere_has_others_evicted_and_is_nominated() -> None:
 def test_it_is_bound_once_the_watch_has_shown_that_they_are_gone() -> None:
     subject = crowded()
     preempts(subject)
-    subject.evictions_ended("high", 0.1, done=True)
+    subject.evictions_ended("high", "n", 0.1, done=True)
     subject.on(SetPod(low(on="n", metadata=GOING)), 0.2)
     assert subject.step(30.0) is None  # it counts while it is there
     subject.on(DeletePod("low"), 31.0)
@@ -82,12 +82,29 @@ def test_nobody_else_is_evicted_while_victims_are_on_their_way_out() -> None:
 def test_an_eviction_that_fails_ends_the_claim_and_the_pod_is_tried_again() -> None:
     subject = crowded()
     step = preempts(subject)
-    subject.evictions_ended("high", 0.5, done=False)
+    subject.evictions_ended("high", "n", 0.5, done=False)
     assert subject.effects() == (ClearNomination(step.pod),)
     assert subject.effects() == ()
     assert not subject.queue.nominated_on("n")
     assert place_of(subject, "high") is Place.BACKOFF  # at once would be a circle
     assert stepped(subject, 1.0).preempted is not None
+
+
+def test_an_eviction_that_fails_elsewhere_leaves_the_claim_of_now() -> None:
+    """The pod was nominated to another node meanwhile, and has others evicted there."""
+    subject = crowded()
+    preempts(subject)
+    subject.on(SetNode(node("m")), 0.1)
+    subject.on(SetPod(low("low-m", on="m")), 0.1)
+    closed = node("n")
+    subject.on(SetNode(replace(closed, spec=replace(closed.spec, unschedulable=True))), 1.0)
+    again = stepped(subject, 70.0)
+    assert again.preempted is not None
+    assert again.preempted.node == "m"
+    subject.evictions_ended("high", "n", 70.5, done=False)
+    assert subject.effects() == ()
+    assert [each.uid for each in subject.queue.nominated_on("m")] == ["high"]
+    assert set(subject.evictions.victims) == {"low-m"}
 
 
 def test_a_node_that_goes_takes_its_nominations_along() -> None:

@@ -321,7 +321,7 @@ def test_a_pod_that_nothing_denied_wakes_for_anything() -> None:
 
 
 def test_a_rule_that_is_not_known_counts_as_helped() -> None:
-    assert scheduler().wake.may_help(frozenset({"RuleOfAnotherPolicy"}), frozenset({"NodeLabel"}))
+    assert scheduler().generation.wake.may_help(frozenset({"RuleOfAnotherPolicy"}), frozenset({"NodeLabel"}))
 
 
 def test_a_woken_pod_backs_off_first() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from weakref import WeakSet
@@ -10,6 +10,7 @@ from weakref import WeakSet
 from cachetools import LRUCache
 
 from ksp.compile.runtime import Denial
+from ksp.core.equivalence.all_verdicts import AllVerdicts
 from ksp.core.equivalence.counters import Counters
 from ksp.core.equivalence.labels import Looks
 from ksp.core.equivalence.memo import Memo, Subject
@@ -41,10 +42,11 @@ class Unfit:
 class PodClass:
     """The pods of which the rules of a profile know nothing different."""
 
-    def __init__(self, present: Present, memos: Sequence[Memo]) -> None:
+    def __init__(self, present: Present, memos: Sequence[Memo], *, checks_all: bool = False) -> None:
         self.present = present
+        verdicts = AllVerdicts if checks_all else Verdicts
         self.priorities = [memo for memo in memos if isinstance(memo, PriorityMemo)]
-        self.verdicts = Verdicts(present, [memo for memo in memos if isinstance(memo, PredicateMemo)])
+        self.verdicts = verdicts(present, [memo for memo in memos if isinstance(memo, PredicateMemo)])
         self.totals = Totals(present, self.verdicts, self.priorities)
         self._unfit: Unfit | None = None
         self._unfit_of: tuple[int, object] = (-1, None)
@@ -88,6 +90,7 @@ class Classes:
         self.present = present
         self.most = most
         self.most_bytes = most_bytes
+        self._checks_all = profile.checks_all
         self.counters = Counters()
         rules: tuple[ActivePredicate | ActivePriority, ...] = (*profile.predicates, *profile.priorities)
         subjects = [Subject(i, rule, self.counters, columns=columns) for i, rule in enumerate(rules)]
@@ -128,6 +131,42 @@ class Classes:
         self._last = pod, generation, found
         return found
 
+    def prepared(self, pod: PodInfo) -> Iterator[None]:
+        """Make the class of the pod before it is asked for, rule by rule, each of which takes a while. Things may
+        change whenever this gives way."""
+        if not self.most:
+            return
+        self._recall_stands()
+        for memo in self._recall.of(pod):
+            if memo.since < 0:
+                self.present.follow()
+                memo.refresh()
+                yield
+        if self._lacks_totals(self.looked_up(pod)):
+            yield
+            found = self.looked_up(pod)
+            if self._lacks_totals(found):
+                found.totals.refresh()
+            yield
+
+    @staticmethod
+    def _lacks_totals(found: PodClass) -> bool:
+        """There is a choice between nodes, and the sums by which it is made were never made."""
+        verdicts = found.verdicts
+        return verdicts.before is None and not verdicts.failed and verdicts.feasible > 1 and found.totals.stale
+
+    def close(self) -> None:
+        """No pod is looked up any more: all is given back at once."""
+        self._forget_pods()
+        self._classes.clear()
+        self._last = None
+        self._recall.close()
+
+    def limit(self, most_bytes: int) -> None:
+        """Take no more than that from now on."""
+        self.most_bytes = most_bytes
+        self._make_room()
+
     def denied_by(self, pod: PodInfo) -> frozenset[str] | None:
         """The rules that keep the pod from all nodes, none if some node is feasible; None if a rule fails on a node."""
         found = self.looked_up(pod)
@@ -144,8 +183,7 @@ class Classes:
             return self._new(self._recall.of(pod)), False
         if self._unmeasured >= MEASURED or self._slots != self.present.columns.slots:
             self._make_room()
-        if not self._recall.stands() or self._remembered >= self.most:
-            self._forget_pods()
+        self._recall_stands()
         fields = self._fingerprint(pod)
         tables = self.present.tables
         looks, by_labels = self._known.get(fields, UNKNOWN)
@@ -164,8 +202,13 @@ class Classes:
         self._remembered += 1
         return found, known
 
+    def _recall_stands(self) -> None:
+        """What is remembered of pods stands from here on, while nothing changes."""
+        if not self._recall.stands() or self._remembered >= self.most:
+            self._forget_pods()
+
     def _new(self, memos: tuple[Memo, ...]) -> PodClass:
-        made = PodClass(self.present, memos)
+        made = PodClass(self.present, memos, checks_all=self._checks_all)
         if self.most:
             self._classes[memos] = made
             self._alive.add(made)

@@ -34,6 +34,10 @@ class Present:
         """With views and columns of its own."""
         return Present(state, Tables(state), NodeColumns(state))
 
+    def anew(self) -> Present:
+        """With views of its own. Columns and terms, which belong to no policy, are shared."""
+        return Present(self.state, Tables(self.state, terms=self.tables.terms), self.columns)
+
     def follow(self) -> int:
         """Bring the columns up to date; the number of the last change."""
         generation = self.state.generation

@@ -96,6 +96,11 @@ class Recall:
         for group in self._groups:
             group.clear()
 
+    def close(self) -> None:
+        """No pod is looked up any more. Without its groups this is in no circle of references."""
+        self._memos.clear()
+        self._groups.clear()
+
     @property
     def bytes(self) -> int:
         """What the memos take that anybody holds."""

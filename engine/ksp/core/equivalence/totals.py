@@ -49,6 +49,11 @@ class Totals:
         own = {id(array): array.nbytes for array in kept if array is not self.present.columns.order}
         return self._plain.nbytes + sum(own.values()) + sum(combined.bytes for combined in self._combined)
 
+    @property
+    def stale(self) -> bool:
+        """The sums were never made."""
+        return self._version < 0
+
     def refresh(self) -> bool:
         """Bring the sums up to date. False if a rule fails on some node, or gives what is no score: then the nodes have
         to be looked at in order."""

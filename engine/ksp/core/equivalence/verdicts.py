@@ -65,7 +65,7 @@ class Verdicts:
             if memo.since != generation and not memo.fixed:
                 memo.refresh()
             if memo.outcome is not None:
-                self.before = _refused(memo, memo.outcome)
+                self.before = refused_by(memo, memo.outcome)
                 return
             if memo.end != seen[place]:
                 slots = memo.changed_since(seen[place])
@@ -87,17 +87,22 @@ class Verdicts:
         columns = self.present.columns
         self.refusals, self.failed = [None], False
         self._index = [{} for _ in self.memos]
-        codes = np.zeros(columns.slots, dtype=np.int32)
-        for place in range(len(self.memos) - 1, -1, -1):
-            memo = self.memos[place]
-            if memo.codes is not None and memo.codes.any():
-                own = np.array([self._refusal(place, code) for code in range(len(memo.answers))], dtype=np.int32)
-                codes = np.where(memo.codes, own[memo.codes], codes)
+        codes = self._of_all(columns.slots)
         codes[~columns.alive[: len(codes)]] = NO_NODE
         self.codes = codes
         self.feasible = int(np.count_nonzero(codes == FEASIBLE))
         self.version += 1
         self.changed = None
+
+    def _of_all(self, slots: int) -> Codes:
+        """The verdict on each slot, as if there were a node."""
+        codes = np.zeros(slots, dtype=np.int32)
+        for place in range(len(self.memos) - 1, -1, -1):
+            memo = self.memos[place]
+            if memo.codes is not None and memo.codes.any():
+                own = np.array([self._refusal(place, code) for code in range(len(memo.answers))], dtype=np.int32)
+                codes = np.where(memo.codes, own[memo.codes], codes)
+        return codes
 
     def _some(self, slots: Iterable[int]) -> None:
         columns = self.present.columns
@@ -106,13 +111,7 @@ class Verdicts:
             return
         judging = [(place, memo.codes) for place, memo in enumerate(self.memos) if memo.codes is not None]
         for slot in slots:
-            new = NO_NODE
-            if columns.alive[slot]:
-                new = FEASIBLE
-                for place, codes in judging:
-                    if code := int(codes[slot]):
-                        new = self._refusal(place, code)
-                        break
+            new = self._of_one(judging, slot) if columns.alive[slot] else NO_NODE
             old = int(self.codes[slot])
             if new != old:
                 self.codes[slot] = new
@@ -120,6 +119,13 @@ class Verdicts:
                 self.version += 1
                 if self.changed is not None:
                     self.changed.add(slot)
+
+    def _of_one(self, judging: Iterable[tuple[int, Codes]], slot: int) -> int:
+        """The verdict on a slot, from the places and codes of the memos that say anything."""
+        for place, codes in judging:
+            if code := int(codes[slot]):
+                return self._refusal(place, code)
+        return FEASIBLE
 
     def _refusal(self, place: int, code: int) -> int:
         """The index in `refusals` of a rule's answer."""
@@ -130,7 +136,7 @@ class Verdicts:
             answer = memo.answers[code]
             index = known[code] = 0 if answer is None else len(self.refusals)
             if answer is not None:
-                self.refusals.append(_refused(memo, answer))
+                self.refusals.append(refused_by(memo, answer))
                 self.failed |= isinstance(answer, Failure)
         return index
 
@@ -228,13 +234,15 @@ def reasons_in(counts: Iterable[tuple[Refused, int]]) -> tuple[Counter[str], fro
     reasons: Counter[str] = Counter()
     rules = set()
     for refused, n in counts:
-        if isinstance(refused.answer, Denial):
-            rules.add(refused.rule)
-            for reason in refused.answer.reasons:
-                reasons[reason] += n
+        for each in refused.each():
+            if isinstance(each.answer, Denial):
+                rules.add(each.rule)
+                for reason in each.answer.reasons:
+                    reasons[reason] += n
     return reasons, frozenset(rules)
 
 
-def _refused(memo: PredicateMemo, answer: Denial | Failure) -> Refused:
+def refused_by(memo: PredicateMemo, answer: Denial | Failure) -> Refused:
+    """What a rule says of nodes."""
     active = memo.subject.active
     return Refused(active.name, active.plugin, answer)

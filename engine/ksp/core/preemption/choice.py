@@ -29,3 +29,9 @@ def rank(victims: Sequence[PodInfo], violations: int) -> Rank:
 def started(victim: PodInfo) -> str:
     """When the victim started, as the API writes times; who has not started yet starts now."""
     return victim.status.start_time or NOT_STARTED
+
+
+def earliest(victims: Sequence[PodInfo]) -> str:
+    """When the first of the victims with the highest priority started."""
+    highest = max(victim.priority for victim in victims)
+    return min(started(victim) for victim in victims if victim.priority == highest)

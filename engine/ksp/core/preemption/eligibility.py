@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from ksp.compile.runtime import Denial
 from ksp.core.filter import Filtered, Refused
 from ksp.core.state import ClusterState
 from ksp.model.info import NodeInfo, PodInfo
@@ -28,8 +27,8 @@ def waits_on(node: NodeInfo | None, pod: PodInfo, evicting: Collection[str]) -> 
 
 
 def final(refused: Refused | None) -> bool:
-    """No pod that leaves can change this answer, says the rule that gave it."""
-    return refused is not None and isinstance(refused.answer, Denial) and refused.answer.unresolvable
+    """No pod that leaves can change this answer, says a rule that gave it."""
+    return refused is not None and refused.is_final
 
 
 def resolvable(filtered: Filtered, state: ClusterState) -> list[NodeInfo]:
@@ -38,4 +37,6 @@ def resolvable(filtered: Filtered, state: ClusterState) -> list[NodeInfo]:
     if filtered.before is not None:
         return [] if final(filtered.before) else state.node_list()
     refused = filtered.refused
-    return [node for node in state.node_list() if not final(refused.get(node.name))]
+    lost = {name for name, each in refused.items() if each.is_final}
+    nodes = state.node_list()
+    return [node for node in nodes if node.name not in lost] if lost else nodes

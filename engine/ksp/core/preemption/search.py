@@ -12,9 +12,10 @@ of which the rules make the same. Only where rules would see the pods come and g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Final
 
 from ksp.core.alike import HOPELESS, Alike, Alone, Nominated, Reads, Signature, Signatures, Together
 from ksp.core.bare_node import BareNode
@@ -22,11 +23,14 @@ from ksp.core.filter import Refused, judge
 from ksp.core.fits import Fits
 from ksp.core.nominations import counting
 from ksp.core.preemption.budgets import Budgets
-from ksp.core.preemption.choice import Rank, rank, started
+from ksp.core.preemption.choice import Rank, earliest, rank, started
 from ksp.core.shapes import Shape
 from ksp.core.state import ClusterState
 from ksp.core.what_if import WhatIf
 from ksp.model.info import NodeInfo, PodInfo
+
+TOGETHER: Final = 100
+"""Nodes that are looked at together, where the search may end before it has seen all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,14 @@ class Candidate:
     node: str
     victims: tuple[PodInfo, ...]
     violations: int
+
+
+def best_of(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those of the candidates, of which each has victims, between which only the dice can decide, in order."""
+    ranks = [(rank(each.victims, each.violations), earliest(each.victims)) for each in candidates]
+    least = min((by_rank for by_rank, _ in ranks), default=())
+    latest = max((start for by_rank, start in ranks if by_rank == least), default="")
+    return [each for each, ranked in zip(candidates, ranks, strict=True) if ranked == (least, latest)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +123,16 @@ class Search:
     def best(self, nodes: Iterable[NodeInfo]) -> list[Option]:
         """Those between which only the dice can decide, in the order of the nodes."""
         nodes = list(nodes)
-        least: Rank | None = None
-        best: list[Group] = []
-        for victims, group in self._groups(nodes):
-            if least is None or victims.rank < least:
-                least, best = victims.rank, []
-            if victims.rank == least:
-                best.append((victims, group))
-        return _in_order(_latest(self._options(best)), nodes)
+        return self._best(self._groups(nodes), nodes)
+
+    def best_of_some(self, nodes: Sequence[NodeInfo], enough: int) -> list[Option]:
+        """As `best`, of the first so many candidates: the search goes on, though, until one of them violates no budget.
+        Candidates beyond the number that violate some are left out, as in kube-scheduler."""
+        return self._best(self._some(nodes, enough), nodes)
+
+    def options_of_some(self, nodes: Sequence[NodeInfo], enough: int) -> list[Option]:
+        """As `options`, of the first so many candidates, as for `best_of_some`."""
+        return _in_order(self._options(self._some(nodes, enough)), nodes)
 
     def any(self, nodes: Iterable[NodeInfo]) -> bool:
         """Whether there is an option among the nodes."""
@@ -131,6 +145,33 @@ class Search:
             return _InTheState(self, trial, node).refusal()
 
     # ---- groups of nodes
+
+    def _best(self, groups: Iterable[Group], nodes: Sequence[NodeInfo]) -> list[Option]:
+        least: Rank | None = None
+        best: list[Group] = []
+        for victims, group in groups:
+            if least is None or victims.rank < least:
+                least, best = victims.rank, []
+            if victims.rank == least:
+                best.append((victims, group))
+        return _in_order(_latest(self._options(best)), nodes)
+
+    def _some(self, nodes: Sequence[NodeInfo], enough: int) -> list[Group]:
+        found: list[Group] = []
+        spotless = False
+        for start in range(0, len(nodes), TOGETHER):
+            for victims, node in self._candidates(nodes[start : start + TOGETHER]):
+                if not victims.violations or len(found) < enough:
+                    found.append((victims, [node]))
+                spotless = spotless or not victims.violations
+                if spotless and len(found) >= enough:
+                    return found
+        return found
+
+    def _candidates(self, nodes: Sequence[NodeInfo]) -> Iterator[tuple[Victims, NodeInfo]]:
+        """The nodes where victims help, in order."""
+        found = {node.name: victims for victims, group in self._groups(nodes) for node in group}
+        return ((found[node.name], node) for node in nodes if node.name in found)
 
     def _options(self, groups: Iterable[Group]) -> list[Option]:
         """Each node of the groups. No trial is under way."""

@@ -12,11 +12,10 @@ from tests.unit.core.scheduling import FakeDice, cycle_of, info, node, profile_o
 
 from ksp.core.cycle import Decision
 from ksp.core.state import ClusterState
-from ksp.core.unread_pods import UnreadPods
 from ksp.core.what_if import WhatIf
 from ksp.model.apps import Service
 from ksp.model.decode import convert
-from ksp.policy.unread import UnreadFields
+from ksp.policy.unread import UnreadBy, UnreadFields
 
 STEPS = 80
 ROOM = "predicate Room { deny 'full' when node.podCount >= 3 }"
@@ -113,9 +112,7 @@ def churn(rules: str, uses: str, seed: int) -> None:
     random, state = Random(seed), ClusterState(6) if seed % 2 else ClusterState()
     for i in range(4):
         state.set_node(node(f"n{i}", labels={"disk": "ssd"}))
-    plain = PlainCycle(
-        profile, state, dict, FakeDice(), UnreadPods([profile], UnreadFields.IGNORE).by[profile.scheduler_name]
-    )
+    plain = PlainCycle(profile, state, dict, FakeDice(), UnreadBy(profile, UnreadFields.IGNORE))
     settings: list[dict[str, Any]] = [{}, {"columns": False}, {"equivalence_classes": 2}]
     cycles = [cycle_of(profile, state, FakeDice(), keep_scores=False, **each) for each in settings]
 
