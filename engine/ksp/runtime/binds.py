@@ -18,6 +18,7 @@ from ksp.kube.timers import Timers
 from ksp.kube.write.writes import Bound, NotBound, VolumeOrClaim, VolumesWritten, Wrote
 from ksp.model.info import PodInfo
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
+from ksp.policy.extender import Extender
 from ksp.runtime.draining import drained
 from ksp.runtime.observer import Binding
 
@@ -37,6 +38,12 @@ class BindWriter(Protocol):
         self, pod: PodInfo, node: str, static: Sequence[tuple[PersistentVolume, PersistentVolumeClaim]],
         dynamic: Sequence[PersistentVolumeClaim], wrote: Wrote,
     ) -> VolumesWritten | NotBound: ...  # fmt: skip
+
+
+class BindingExtenders(Protocol):
+    """Has extenders bind, and settles what came of it."""
+
+    async def bind(self, extender: Extender, pod: PodInfo, node: str) -> Bound | NotBound: ...
 
 
 class BindKeeper(Protocol):
@@ -62,13 +69,21 @@ class BindKeeper(Protocol):
 class Binds:
     """The bindings on their way."""
 
-    def __init__(self, writer: BindWriter, timers: Timers, limit: int, keeper: BindKeeper) -> None:
+    def __init__(
+        self,
+        writer: BindWriter,
+        timers: Timers,
+        limit: int,
+        keeper: BindKeeper,
+        extenders: BindingExtenders | None = None,
+    ) -> None:
         if limit < 1:
             raise ValueError(f"at least one binding must be allowed at a time, not {limit}")
         self.limit = limit
         self._writer = writer
         self._timers = timers
         self._keeper = keeper
+        self._extenders = extenders
         self._open: dict[asyncio.Task[None], Binding] = {}
         self._uids: set[str] = set()
 
@@ -118,6 +133,9 @@ class Binds:
 
     async def _write(self, binding: Binding) -> Bound | VolumesWritten | NotBound:
         pod, node, volumes = binding.pod, binding.node, binding.volumes
+        if binding.extender is not None:
+            assert self._extenders is not None, "an extender binds, and there is nobody to ask it"
+            return await self._extenders.bind(binding.extender, pod, node)
         if volumes is None:
             return await self._writer.bind(pod, node)
         return await self._writer.bind_volumes(pod, node, volumes.static, volumes.dynamic, self._keeper.wrote)

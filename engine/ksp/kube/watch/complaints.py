@@ -15,7 +15,7 @@ def explain(resource: Resource, verb: str, error: KubeError) -> str:
     what = f"cannot {verb} {resource.plural} {resource.scope}"
     match error:
         case ApiError(status=403):
-            return f"{what}: add to the ClusterRole: {resource.rule} ({_words(error)})"
+            return f"{what}: add to the {resource.role}: {resource.rule} ({_words(error)})"
         case ApiError(status=401):
             return (
                 f"{what}: the API server does not accept the credentials: check the token, certificate or exec plugin "

@@ -56,7 +56,8 @@ _OUTLINES: Final = msgspec.json.Decoder(_Outline)
 
 
 def read_object(resource: Resource, data: bytes) -> Readable[Any] | Unreadable:
-    """The object in a JSON text, which may be a `msgspec.Raw`; no part of the text is kept."""
+    """The object in a JSON text, which may be a `msgspec.Raw`; no part of the text is kept, unless the resource says
+    so."""
     struct: type[Any] = resource.struct
     try:
         value = resource.understood(decode(struct, data))
@@ -65,7 +66,10 @@ def read_object(resource: Resource, data: bytes) -> Readable[Any] | Unreadable:
     missing = _missing(value.metadata)
     if missing:
         return _outline(data, f"it has no metadata.{missing}")
-    return Readable(key_of(value.metadata), value, resource.keeps(value))
+    wanted = resource.keeps(value)
+    if wanted and resource.with_bytes is not None:
+        value = resource.with_bytes(value, data)
+    return Readable(key_of(value.metadata), value, wanted)
 
 
 def _missing(meta: ObjectMeta) -> str:

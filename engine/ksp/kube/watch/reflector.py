@@ -146,7 +146,7 @@ class Reflector(Generic[T]):
         if self._version is None:
             await self._wait_for_kind()
             return
-        path = f"{self._version.prefix}/{self._resource.plural}"
+        path = self._resource.path_in(self._version)
         if self._intake.position:
             await self._watch(path)
             return

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ksp.model.apps import ReplicaSet, ReplicationController, Service, StatefulSet
+from ksp.model.config_map import ConfigMap
 from ksp.model.meta import ObjectMeta
 from ksp.model.namespace import Namespace
 from ksp.model.node import Node
@@ -59,7 +60,8 @@ class Resource:
 
     `fields` is a field selector: what it leaves out is never sent. `keeps` says the same of an object, for servers that
     do not heed the selector. `as_best` makes of an object that was written in a version what it is in the best one; of
-    a resource as it is `served_in` a version that version is `served`.
+    a resource as it is `served_in` a version that version is `served`. With `namespace` and `name` it is one object.
+    `with_bytes` makes of an object and its JSON the object that is to be kept.
     """
 
     kind: str
@@ -71,6 +73,14 @@ class Resource:
     keeps: Callable[[Any], bool] = _everything
     as_best: Callable[[Any, str], Any] = _unchanged
     served: GroupVersion | None = None
+    namespace: str = ""
+    name: str = ""
+    with_bytes: Callable[[Any, bytes], Any] | None = None
+
+    def path_in(self, version: GroupVersion) -> str:
+        """Where it is listed in that version."""
+        where = f"namespaces/{self.namespace}/" if self.namespace else ""
+        return f"{version.prefix}/{where}{self.plural}"
 
     def served_in(self, version: GroupVersion) -> Resource:
         """As a server gives it that has it in that version."""
@@ -87,13 +97,22 @@ class Resource:
 
     @property
     def scope(self) -> str:
-        """Where the scheduler lists it, for messages. Namespaced kinds are listed in all namespaces."""
+        """Where the scheduler lists it, for messages. Namespaced kinds are listed in all namespaces, unless one is
+        named."""
+        if self.namespace:
+            return f"in the namespace {self.namespace}"
         return "in all namespaces" if self.namespaced else "at cluster scope"
 
     @property
     def rule(self) -> str:
-        """The rule that a ClusterRole needs, in YAML's flow style."""
-        return f'apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["get","list","watch"]'
+        """The rule that a ClusterRole needs, or the Role in the namespace, in YAML's flow style."""
+        names = f', resourceNames: ["{self.name}"]' if self.name else ""
+        return f'apiGroups: ["{self.group}"], resources: ["{self.plural}"]{names}, verbs: ["get","list","watch"]'
+
+    @property
+    def role(self) -> str:
+        """What has to have that rule."""
+        return f"Role of the namespace {self.namespace}" if self.namespace else "ClusterRole"
 
 
 CORE: Final = (GroupVersion("", "v1"),)
@@ -121,6 +140,14 @@ _ROWS: Final = (
     Resource("PriorityClass", "priorityclasses", PriorityClass, SCHEDULING, namespaced=False),
     Resource("Namespace", "namespaces", Namespace, CORE, namespaced=False),
 )
+
+
+def one_config_map(namespace: str, name: str) -> Resource:
+    """A ConfigMap, and no other. Who may get, list and watch it by its name may follow it."""
+    return Resource(
+        "ConfigMap", "configmaps", ConfigMap, CORE, fields=f"metadata.name={name}", namespace=namespace, name=name
+    )
+
 
 # By kind.
 RESOURCES: Final[Mapping[str, Resource]] = MappingProxyType({row.kind: row for row in _ROWS})

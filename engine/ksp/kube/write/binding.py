@@ -22,11 +22,15 @@ The pod's uid goes along. 1.36 refuses (409) when the name stands for another po
 there a pod that was deleted and made again under its name within the moment of the request is bound to the place of
 its predecessor. The watch then shows it under its own uid, and kubelet's admission is the last net.
 
+Where somebody else is asked to bind the pod (`Send`: an extender), what came of that is settled in the same way, but
+nothing is sent again: others may do more than bind.
+
 Sources: `pkg/registry/core/pod/storage` (BindingREST) of 1.19 and 1.36, and recorded answers of both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -68,6 +72,10 @@ class BindingObserver(Protocol):
         ...
 
 
+Send = Callable[[PodInfo, str], Awaitable[Sent]]
+"""Has the pod bound to the node by somebody else."""
+
+
 class _Meta(msgspec.Struct, rename="camel"):
     uid: str
     deletion_timestamp: str | None = None
@@ -100,24 +108,27 @@ class Binder:
         self._patience = patience
         self._observer = observer
 
-    async def bind(self, pod: PodInfo, node: str) -> Bound | NotBound:
-        """Bind the pod, and return when it is certain what became of it."""
+    async def bind(self, pod: PodInfo, node: str, send: Send | None = None) -> Bound | NotBound:
+        """Bind the pod, or have it bound, and return when it is certain what became of it."""
         request = self._request(pod, node)
-        sent = await self._settler.send(request)
+        sent = await (self._settler.send(request) if send is None else send(pod, node))
         match sent.kind:
             case Kind.DONE:
                 return Bound()
             case Kind.REFUSED | Kind.UNPROCESSED:
                 return NotBound(sent.message, sent.gone, sent.unreached)
             case Kind.CONFLICT | Kind.UNKNOWN:
-                return await self._settle(pod, node, request, sent)
+                return await self._settle(pod, node, request, sent, resend=send is None)
 
-    async def _settle(self, pod: PodInfo, node: str, request: Request[_Place], sent: Sent) -> Bound | NotBound:
+    async def _settle(
+        self, pod: PodInfo, node: str, request: Request[_Place], sent: Sent, *, resend: bool
+    ) -> Bound | NotBound:
         outcome: Bound | NotBound | Sent = await self._settler.settle(
             request,
             sent,
             lambda place: _verdict(place, pod, node),
             lambda why: self._observer.unsettled(pod, node, why),
+            resend=resend,
         )
         if isinstance(outcome, Sent):
             return Bound() if outcome.kind is Kind.DONE else NotBound(outcome.message)

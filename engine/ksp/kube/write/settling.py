@@ -111,10 +111,12 @@ class Settler:
         return Sent(Kind.UNKNOWN, f"the answer ({response.status}) is not what the API says")
 
     async def settle(
-        self, request: Request[S], sent: Sent, verdict: Callable[[S | None], V | None], told: Told
-    ) -> V | Sent:
+        self, request: Request[S], sent: Sent, verdict: Callable[[S | None], V | None], told: Told, *,
+        resend: bool = True,
+    ) -> V | Sent:  # fmt: skip
         """What became of a request with that outcome, CONFLICT or UNKNOWN: a verdict; DONE; or what was heard last, and
-        it is certain that nothing happened. `verdict` is asked of the object as etcd has it (None: there is none)."""
+        it is certain that nothing happened. `verdict` is asked of the object as etcd has it (None: there is none).
+        Without `resend` it only reads: the request was somebody else's."""
         backoff = self._backoff()
         count, dead_at = 1, self._dead_at(sent)
         if sent.kind is Kind.UNKNOWN:
@@ -124,7 +126,7 @@ class Settler:
             proved = verdict(state)
             if proved is not None:
                 return proved
-            enough = sent.kind in {Kind.CONFLICT, Kind.REFUSED} or count >= MOST_SENT
+            enough = not resend or sent.kind in {Kind.CONFLICT, Kind.REFUSED} or count >= MOST_SENT
             if enough and self._timers.now() >= dead_at:
                 return sent
             await self._timers.sleep(backoff.next())

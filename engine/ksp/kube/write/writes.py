@@ -12,7 +12,7 @@ from typing import Protocol
 from ksp.kube.http.client import Client
 from ksp.kube.timers import Timers
 from ksp.kube.wall_clock import SystemWallClock, WallClock
-from ksp.kube.write.binding import Binder, BindingObserver, Bound, NotBound
+from ksp.kube.write.binding import Binder, BindingObserver, Bound, NotBound, Send
 from ksp.kube.write.evictions import Evicted, EvictionObserver, Evictor, Failed, Gone
 from ksp.kube.write.latest_only import LatestOnly
 from ksp.kube.write.patience import Patience
@@ -22,7 +22,8 @@ from ksp.model.info import PodInfo
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
 
 __all__ = [
-    "Bound", "Evicted", "Failed", "Gone", "NotBound", "Patched", "Unobserved", "VolumeOrClaim", "VolumesWritten",
+    "Bound", "Evicted", "Failed", "Gone", "NotBound", "Patched", "Send", "Unobserved", "VolumeOrClaim",
+    "VolumesWritten",
     "WriteObserver", "Writer", "Wrote",
 ]  # fmt: skip
 
@@ -56,15 +57,16 @@ class Writer:
         self._patches = StatusPatches(client, timers, clock, observer, self._turns, patience)
         self._evictor = Evictor(client, timers, clock, observer, patience, marks=marks_victims)
 
-    async def bind(self, pod: PodInfo, node: str) -> Bound | NotBound:
-        """Bind the pod to the node; returns when it is certain whether it is there (see `ksp.kube.write.binding`).
+    async def bind(self, pod: PodInfo, node: str, send: Send | None = None) -> Bound | NotBound:
+        """Bind the pod to the node; returns when it is certain whether it is there (see `ksp.kube.write.binding`). With
+        `send` somebody else is asked to do that.
 
         A binding of a pod for which one waits already is the caller's bug and raises ValueError.
         """
         if not await self._turns.enter(pod.uid, insist=True):
             raise ValueError(f"{pod!r} has a binding that waits already")
         try:
-            return await self._binder.bind(pod, node)
+            return await self._binder.bind(pod, node, send)
         finally:
             self._turns.leave(pod.uid)
 
