@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ksp.apiserver.handlers.selectors import name_in
 from ksp.apiserver.http.routing import Target
 from ksp.apiserver.status import ApiStatusError, failure, unauthorized
 from ksp.apiserver.strategy import User
@@ -94,6 +95,15 @@ SCHEDULER: Final = (
     # in kube-system: leader election by a configmap
     rule("core", "configmaps", "create", namespace="kube-system"),
     rule("core", "configmaps", "get update", "kube-scheduler", "kube-system"),
+    # whose client certificates and which proxies count
+    rule(
+        "core",
+        "configmaps",
+        _READ,
+        "extension-apiserver-authentication",
+        "kube-system",
+        "extension-apiserver-authentication-reader",
+    ),
 )
 """Roles bound to the user system:kube-scheduler, of 1.19."""
 
@@ -180,8 +190,18 @@ def attributes(target: Target) -> Attributes:
         plural=target.plural,
         subresource=target.subresource,
         namespace=target.namespace,
-        name=target.name,
+        name=target.name or _listed_name(target),
     )
+
+
+def _listed_name(target: Target) -> str:
+    """Who lists or watches one object, by `metadata.name=NAME`, may do so with the right to that one."""
+    if target.verb not in {"list", "watch", "deletecollection"}:
+        return ""
+    try:
+        return name_in(target.query.get("fieldSelector", ""))
+    except ApiStatusError:
+        return ""  # that it cannot be read is told by who lists
 
 
 def denied(user: User, asked: Attributes) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Timers(Protocol):
@@ -35,3 +35,14 @@ class SystemTimers:
 
     def jitter(self) -> float:
         return random.random()
+
+
+class AwakeTimers(SystemTimers):
+    """As SystemTimers; but the time goes on while the computer sleeps, where it can tell (Linux). For what others count
+    on meanwhile, such as a lease."""
+
+    def now(self) -> float:
+        return time.clock_gettime(_BOOT_TIME) if _BOOT_TIME is not None else super().now()
+
+
+_BOOT_TIME: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)

@@ -1,26 +1,35 @@
-"""Health and metrics over HTTP, for probes and for Prometheus.
+"""Health, metrics and documents over HTTP, for probes, for Prometheus and for people.
 
     /healthz /livez /readyz     "ok", or 500 with the checks that fail
     /readyz?verbose             one line a check; ?exclude=NAME leaves one out
     /readyz/informer-sync       one check
     /metrics                    Prometheus' text format, or OpenMetrics' if asked for
+    /configz                    the configuration that counts
+    /policyz                    which policy decides (`ksp.runtime.status`)
 
-There is neither TLS nor authentication, so it listens on the loopback unless told otherwise. There a request must bear
-a loopback name as its Host, or a web page that an operator looks at could read the answers (DNS rebinding).
+The secure port has TLS, and lets nobody in whom the cluster does not allow it (`ksp.runtime.access`). The other one has
+neither, so it listens on the loopback unless told otherwise. There a request must bear a loopback name as its Host, or
+a web page that an operator looks at could read the answers (DNS rebinding).
 """
 
 from __future__ import annotations
 
 import errno
 import ipaddress
+import re
+import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 from prometheus_client import CollectorRegistry
 
 from ksp.kube.errors import ConfigError
 from ksp.runtime.metrics import exposition
+
+Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 Check = Callable[[], str]
 """Says why it fails; "" if it does not."""
@@ -29,29 +38,51 @@ SHUTDOWN: Final = 2.0
 """Seconds that open requests have when the server stops."""
 
 
+_KEY: Final = re.compile(r"""(\bkeyData["']?:\s*["']?)[A-Za-z0-9+/=]+""")
+
+Document = Callable[[], str]
+"""A page's text, as it is now: JSON, or YAML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What makes a port secure: TLS, and who decides on requests."""
+
+    tls: ssl.SSLContext
+    middleware: Middleware
+
+
 class StatusServer:
-    """Serves until stopped. `checks` are those of /readyz by name; /healthz and /livez have `ping` alone."""
+    """Serves until stopped. `ready` are the checks of /readyz by name, `alive` those of /healthz and /livez; `ping` is
+    one of each. `documents` are further pages, by path."""
 
-    def __init__(self, registry: CollectorRegistry, checks: Mapping[str, Check]) -> None:
+    def __init__(
+        self, registry: CollectorRegistry, ready: Mapping[str, Check], alive: Mapping[str, Check] | None = None,
+        documents: Mapping[str, Document] | None = None,
+    ) -> None:  # fmt: skip
         self._registry = registry
+        self._documents = documents or {}
         self._runner: web.AppRunner | None = None
-        self._alive: Mapping[str, Check] = {"ping": _ping}
-        self._ready: Mapping[str, Check] = {"ping": _ping, **checks}
+        self._alive: Mapping[str, Check] = {"ping": _ping, **(alive or {})}
+        self._ready: Mapping[str, Check] = {"ping": _ping, **ready}
 
-    async def start(self, host: str, port: int) -> int:
+    async def start(self, host: str, port: int, guard: Guard | None = None) -> int:
         """Listens; the port, which the system chooses if 0 is asked for. Raises ConfigError if it cannot be had."""
-        app = web.Application(middlewares=[_loopback_only] if is_loopback(host) else [])
+        app = web.Application(middlewares=_middlewares(host, guard))
         app.router.add_get("/metrics", self._metrics)
+        for path, document in self._documents.items():
+            app.router.add_get(path, _page(document))
         for path, checks in (("healthz", self._alive), ("livez", self._alive), ("readyz", self._ready)):
             app.router.add_get(f"/{path}", _all(path, checks))
             app.router.add_get(f"/{path}/{{check}}", _one(checks))
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN)
         await runner.setup()
         try:
-            await web.TCPSite(runner, host, port).start()
+            await web.TCPSite(runner, host, port, ssl_context=guard.tls if guard is not None else None).start()
         except OSError as error:
             await runner.cleanup()
-            raise ConfigError(_cannot_listen(host, port, error)) from error
+            flag = "--port" if guard is None else "--secure-port"
+            raise ConfigError(_cannot_listen(host, port, error, flag)) from error
         self._runner = runner
         return int(runner.addresses[0][1])
 
@@ -63,6 +94,11 @@ class StatusServer:
     async def _metrics(self, request: web.Request) -> web.Response:
         body, content_type = exposition(self._registry, request.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})
+
+
+def without_keys(configuration: str) -> str:
+    """The text of a configuration (YAML or JSON) without the private keys that stand in it."""
+    return _KEY.sub(r"\1REDACTED", configuration)
 
 
 def is_loopback(host: str) -> bool:
@@ -80,15 +116,27 @@ def _ping() -> str:
     return ""
 
 
-def _cannot_listen(host: str, port: int, error: OSError) -> str:
+def _cannot_listen(host: str, port: int, error: OSError, flag: str) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is in use: choose another with --port, or 0 for no metrics and health checks"
+        return f"port {port} of {host} is in use: choose another with {flag}, or 0 for none"
     if error.errno == errno.EACCES:
-        return f"port {port} of {host} may not be used: choose one above 1023 with --port"
+        return f"port {port} of {host} may not be used: choose one above 1023 with {flag}"
     return f"cannot listen on port {port} of {host}: {error.strerror or error}"
 
 
-Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]
+def _middlewares(host: str, guard: Guard | None) -> list[Middleware]:
+    if guard is not None:
+        return [guard.middleware]
+    return [_loopback_only] if is_loopback(host) else []
+
+
+def _page(document: Document) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def respond(request: web.Request) -> web.Response:
+        text = document()
+        kind = "application/json" if text.startswith("{") else "application/yaml"
+        return web.Response(text=text, content_type=kind)
+
+    return respond
 
 
 @web.middleware

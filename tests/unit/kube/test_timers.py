@@ -4,7 +4,7 @@ import asyncio
 
 from tests.unit.kube.timers import VirtualTimers, settle
 
-from ksp.kube.timers import SystemTimers
+from ksp.kube.timers import AwakeTimers, SystemTimers
 
 
 async def test_sleepers_wake_in_order_each_at_its_own_time() -> None:
@@ -42,3 +42,10 @@ async def test_the_computers_clock_does_not_go_back() -> None:
     await timers.sleep(-1)
     assert timers.now() >= before
     assert all(0 <= timers.jitter() < 1 for _ in range(100))
+
+
+async def test_the_clock_of_leases_goes_on_like_the_other_one() -> None:
+    timers = AwakeTimers()
+    before = timers.now()
+    await timers.sleep(0.001)
+    assert timers.now() > before

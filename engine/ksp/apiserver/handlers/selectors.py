@@ -197,6 +197,12 @@ SHORT_ERROR: Final = frozenset(
 """Kinds with a conversion of their own, whose error is short; others list what there is."""
 
 
+def name_in(text: str) -> str:
+    """The one name that a field selector leaves, "" if it leaves several. Raises 400 for what is no selector."""
+    terms = [_term(part, text) for part in _split(text) if part]
+    return next((value for path, equal, value in terms if path == "metadata.name" and equal), "")
+
+
 def field_selector(text: str, resource: Resource) -> Predicate | None:
     """None if everything fits. Raises 400."""
     terms = [_term(part, text) for part in _split(text) if part]

@@ -71,7 +71,7 @@ def ssl_context(trust: Trust, authority: bytes | None, pair: KeyPair | None) -> 
     else:
         _load_authority(context, authority, trust)
     if pair is not None:
-        _load_pair(context, pair)
+        load_pair(context, pair)
     return context
 
 
@@ -82,7 +82,7 @@ def _load_authority(context: ssl.SSLContext, authority: bytes, trust: Trust) -> 
         raise ConfigError(f"{trust.authority} holds no certificates that can be read: {_reason(error)}") from error
 
 
-def _load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
+def load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
     if b"ENCRYPTED" in pair.key:
         raise ConfigError(f"{pair.what}: the key is encrypted, and nobody can be asked; store it decrypted")
     try:

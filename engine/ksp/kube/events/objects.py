@@ -25,7 +25,7 @@ class ObjectReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
     kind: str
     api_version: str
     namespace: str = ""
-    name: str
+    name: str = ""
     uid: str = ""
     resource_version: str = ""
 

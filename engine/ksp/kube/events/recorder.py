@@ -106,9 +106,10 @@ class EventRecorder:
         self.event(pod, "Warning", "FailedScheduling", "Scheduling", message, pod.scheduler_name)
 
     def preempted(self, victim: PodInfo, preemptor: PodInfo, node: str) -> None:
-        """The victim is deleted, so that the other pod finds room on the node."""
-        note = f"Preempted by {preemptor.namespace}/{preemptor.name} on node {node}"
-        source, related = preemptor.scheduler_name, reference_to(preemptor)
+        """The victim is deleted, so that the other pod finds room on the node. Who may read the victim may have no
+        right to read the other one: it is told by its uid, as by newer versions of kube-scheduler."""
+        note = f"Preempted by pod {preemptor.uid} on node {node}"
+        source, related = preemptor.scheduler_name, ObjectReference(kind="Pod", api_version="v1", uid=preemptor.uid)
         self.event(victim, "Normal", "Preempted", "Preempting", note, source, related)
 
     def event(

@@ -68,13 +68,16 @@ class Client:
         burst: int = DEFAULT_BURST,
         clock: WallClock | None = None,
         answered: Answered | None = None,
+        fence: Callable[[], bool] | None = None,
     ) -> None:
         """`clock` is what expiry and Retry-After's dates are compared with; without it and `timers`, the computer's.
 
-        `answered` is told of each request that was sent, repeats and starts of streams included.
+        `answered` is told of each request that was sent, repeats and starts of streams included. While `fence` says no,
+        none is sent: UnreachableError.
         """
         self.cluster = cluster
         self._answered = answered or _tell_nobody
+        self._fence = fence
         self._timers = timers or SystemTimers()
         self._clock = clock or SystemWallClock()
         self._bucket = TokenBucket(qps, burst, self._timers)
@@ -198,6 +201,8 @@ class Client:
         self, method: str, target: str, headers: Headers, body: bytes | None, allowed: float, grant: Grant
     ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
         """An answer whose status is below 300, its body not read yet; ApiError for the others."""
+        if self._fence is not None and not self._fence():
+            raise UnreachableError(f"{self.cluster.server}: not sent: another scheduler may lead by now")
         connections = self._connections_for(grant)
         began = self._timers.now()
         try:

@@ -12,6 +12,7 @@ import os
 import platform
 import ssl
 from collections.abc import Sequence
+from io import BytesIO
 
 import aiohttp
 from yarl import URL
@@ -37,6 +38,10 @@ _ADVICE = {9: _CLOCK, 10: _CLOCK, 62: _NAME, 64: _NAME}
 """What to do, by OpenSSL's verification error (X509_V_ERR_...)."""
 
 
+AUTHORITY = "correct certificate-authority in the kubeconfig"
+LARGE = 2**20
+"""Bytes of a body that is sent piece by piece, so that others have their turn."""
+
 _CUT = "payload is not completed"
 _NO_TLS = "WRONG_VERSION_NUMBER"
 """In aiohttp's words for an answer that ends too early."""
@@ -45,8 +50,10 @@ _NO_TLS = "WRONG_VERSION_NUMBER"
 class Connections:
     """A pool. It is closed when it has been retired and nothing uses it any more."""
 
-    def __init__(self, cluster: Cluster, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, cluster: Cluster, tls: ssl.SSLContext | None, authority: str = AUTHORITY) -> None:
+        """`authority` says what to do where the server's certificate is not trusted."""
         self.tls = tls
+        self._authority = authority
         self._server = cluster.server
         self._proxy = cluster.proxy
         self._server_name = cluster.trust.server_name if tls is not None else None
@@ -60,7 +67,7 @@ class Connections:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None),
-            middlewares=(_without_repeats,),
+            middlewares=(self._without_repeats,),
         )
 
     async def open(
@@ -75,7 +82,7 @@ class Connections:
             return await self._session.request(
                 method,
                 URL(self._server + target, encoded=True),
-                data=body,
+                data=body if body is None or len(body) < LARGE else BytesIO(body),
                 headers=headers,
                 allow_redirects=False,
                 proxy=self._proxy,
@@ -85,7 +92,7 @@ class Connections:
         except BaseException as error:
             await self._one_less()
             if isinstance(error, aiohttp.ClientError | OSError):
-                raise meaning(error, self._server) from error
+                raise meaning(error, self._server, self._authority) from error
             raise
 
     async def done(self, response: aiohttp.ClientResponse) -> None:
@@ -113,6 +120,14 @@ class Connections:
         if self._retired and self._in_use == 0:
             await self._session.close()
 
+    async def _without_repeats(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        try:
+            return await handler(request)
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            raise meaning(error, str(request.url.origin()), self._authority) from error
+
 
 async def read_all(response: aiohttp.ClientResponse, server: str) -> bytes:
     """The whole body. OutcomeUnknownError where the connection is lost before its end, or it cannot be unpacked."""
@@ -135,23 +150,14 @@ async def read_some(response: aiohttp.ClientResponse, most: int) -> bytes:
     return b"".join(parts)
 
 
-async def _without_repeats(
-    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-) -> aiohttp.ClientResponse:
-    try:
-        return await handler(request)
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise meaning(error, str(request.url.origin())) from error
-
-
-def meaning(error: Exception, server: str) -> KubeError:
-    """What a failure of aiohttp tells about the request."""
+def meaning(error: Exception, server: str, authority: str = AUTHORITY) -> KubeError:
+    """What a failure of aiohttp tells about the request. `authority` is as for `Connections`."""
     tls = _tls_error(error)
     if tls is not None and _refusal(tls):
         return UnreachableError(f"{server}: the server refuses the client certificate: {_cause(tls)}", temporary=False)
     match error:
         case aiohttp.ClientConnectorCertificateError():
-            return UnreachableError(f"{server}: {_distrust(error.certificate_error)}", temporary=False)
+            return UnreachableError(f"{server}: {_distrust(error.certificate_error, authority)}", temporary=False)
         case aiohttp.ClientConnectorSSLError():
             hint = "; does the address begin with http://?" if getattr(tls, "reason", "") == _NO_TLS else ""
             return UnreachableError(f"{server}: TLS handshake failed: {_cause(tls or error)}{hint}")
@@ -210,7 +216,7 @@ def _cause(error: Exception) -> str:
     return " ".join(str(text).split())
 
 
-def _distrust(error: Exception) -> str:
+def _distrust(error: Exception, authority: str) -> str:
     text = str(getattr(error, "verify_message", None) or error).rstrip(".")
-    advice = _ADVICE.get(getattr(error, "verify_code", 0), "correct certificate-authority in the kubeconfig")
+    advice = _ADVICE.get(getattr(error, "verify_code", 0), authority)
     return f"the server's certificate is not trusted: {text}; {advice}"

@@ -210,9 +210,9 @@ async def test_a_victim_is_told_for_whom_it_goes(served: tuple[str, ...], said: 
         await bench.writes(1)
         event = bench.event
     assert (event["type"], event["reason"]) == ("Normal", "Preempted")
-    assert event[said] == "Preempted by w/high on node n1"
+    assert event[said] == "Preempted by pod u9 on node n1"
     assert event[about] == REFERENCE
-    assert event["related"] == REFERENCE | {"name": "high", "uid": "u9"}
+    assert event["related"] == {"kind": "Pod", "apiVersion": "v1", "uid": "u9"}
     assert not served or event["action"] == "Preempting"
 
 

@@ -494,3 +494,33 @@ async def test_a_proxy_that_refuses() -> None:
     ):
         with pytest.raises(UnreachableError, match="the proxy answers 403"):
             await client.request("POST", "/x", retry=False)
+
+
+async def test_behind_a_fence_nothing_is_sent() -> None:
+    asked, answer = scripted(OK)
+    held = True
+    async with serving(answer) as cluster, Client(cluster, fence=lambda: held) as client:
+        assert (await client.request("POST", "/x", body=b"{}")).body == b"ok"
+        held = False
+        for method in ("GET", "POST"):
+            with pytest.raises(UnreachableError, match="not sent: another scheduler may lead by now"):
+                await client.request(method, "/x", retry=False)
+        with pytest.raises(UnreachableError):
+            async with client.stream("/x", inactivity=1):
+                pass
+    assert asked == ["POST"]
+
+
+async def test_a_fence_is_asked_when_a_request_is_sent_not_when_it_is_asked_for() -> None:
+    asked, answer = scripted(OK)
+    timers = VirtualTimers()
+    held = True
+    async with serving(answer) as cluster, Client(cluster, timers, qps=1, burst=1, fence=lambda: held) as client:
+        await client.request("POST", "/x")
+        waiting = asyncio.create_task(client.request("POST", "/x", retry=False))
+        await timers.asleep()
+        held = False
+        await timers.advance(1)
+        with pytest.raises(UnreachableError, match="not sent"):
+            await waiting
+    assert asked == ["POST"]

@@ -1,0 +1,1 @@
+"""One of several schedulers leads: client-go's election by a Lease, and a fence for those who have lost it."""
