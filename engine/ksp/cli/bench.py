@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 from ksp.cli.bench_plot import check_plot
-from ksp.cli.feature_gates import EQUIVALENCE_CLASSES, feature_gates
+from ksp.cli.feature_gates import EQUIVALENCE_CLASSES, own_gates
 
 if TYPE_CHECKING:
     from ksp.cli.bench_process import Measured
@@ -87,7 +87,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Instead of what the policy says; 0 adapts to the cluster's size.",
 )  # fmt: skip
 @click.option(
-    "--feature-gates", "gates", multiple=True, metavar="NAME=BOOL,...", callback=feature_gates,
+    "--feature-gates", "gates", multiple=True, metavar="NAME=BOOL,...", callback=own_gates,
     help=f"{EQUIVALENCE_CLASSES}=false decides each pod anew.",
 )  # fmt: skip
 @click.option("--columns/--no-columns", default=True, help="Judge many nodes at once, or one by one.")

@@ -6,7 +6,7 @@ from types import CodeType
 
 import click
 
-from ksp.cli.policy_files import chosen_rules, place_of, sound_policy
+from ksp.cli.policy_files import chosen_rules, sound_policy
 from ksp.cli.terminal import counted
 from ksp.compile.program import CompiledRule, compile_rule
 
@@ -47,7 +47,7 @@ def _code_bytes(code: CodeType) -> int:
 
 def _head(compiled: CompiledRule) -> list[str]:
     rule = compiled.rule
-    lines = [f"# {rule.kind} {rule.name}, {place_of(rule.span)}, implements {rule.plugin}"]
+    lines = [f"# {rule.kind} {rule.name}, {rule.span.where}, implements {rule.plugin}"]
     lines += [f"#   {name} = {_shown(value)}" for name, value in compiled.constants.items()]
     return lines
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from ksp.check.program import Module
-from ksp.cli.policy_files import TESTS, check_paths, give_up
+from ksp.cli.policy_files import check_paths, give_up
 from ksp.cli.reference import reference_of
 from ksp.cli.reference_page import page
+from ksp.policy.texts import TESTS
 from ksp.source.origin import SHIPPED, shipped
 
 

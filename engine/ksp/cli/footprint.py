@@ -12,7 +12,7 @@ import click
 from ksp.check.cost import Analysis, show_cost
 from ksp.check.report import Report
 from ksp.check.typed import Rule
-from ksp.cli.policy_files import chosen_rules, place_of, sound_policy
+from ksp.cli.policy_files import chosen_rules, sound_policy
 from ksp.cli.terminal import BOLD, DIM, is_colored, paint, width
 from ksp.compile.events import shown
 from ksp.compile.footprint import Footprint, ViewReads, footprint_of
@@ -81,7 +81,7 @@ def _object(read: Read) -> dict[str, object]:
 
 def _lines(read: Read, columns: int | None, *, color: bool) -> Iterator[str]:
     rule, found = read.rule, read.footprint
-    place = paint(f"{rule.kind}, {place_of(rule.span)}", DIM, color=color)
+    place = paint(f"{rule.kind}, {rule.span.where}", DIM, color=color)
     yield f"{paint(rule.name, BOLD, color=color)}  {place}"
     parts = [("pod", found.pod), ("node", found.node), *(("view", _view(v)) for v in found.views)]
     for label, items in [*parts, ("objects", found.objects), ("helped by", read.events), ("cost", [read.cost])]:

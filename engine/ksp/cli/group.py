@@ -14,7 +14,8 @@ import click
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: `module:attribute` of its click command, and its line in the help of the group."""
+    """A command: `module:attribute` of its click command, and its line in the help of the group; "" for one that is not
+    for people."""
 
     place: str
     help: str
@@ -28,7 +29,7 @@ class LazyGroup(click.Group):
         self.table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.table)
+        return [name for name, entry in self.table.items() if entry.help]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self.table.get(cmd_name)
@@ -44,11 +45,11 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in self.table and not name.startswith("-"):
-            near = get_close_matches(name, self.table, n=1)
+            near = get_close_matches(name, self.list_commands(ctx), n=1)
             meant = f" Did you mean `{near[0]}`?" if near else ""
             raise click.UsageError(f"There is no command `{name}`.{meant}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in self.table.items()])
+            formatter.write_dl([(name, entry.help) for name, entry in self.table.items() if entry.help])

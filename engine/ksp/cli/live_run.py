@@ -17,7 +17,7 @@ from ksp.cli.demo_objects import Json, write_trace
 from ksp.cli.demo_server import api_server
 from ksp.cli.live import Audience, Follower
 from ksp.cli.manifest_objects import objects
-from ksp.cli.run_policy import chosen_policy
+from ksp.cli.run_policy import shipped_policy
 from ksp.kube.auth.config import load_cluster
 from ksp.kube.http.client import Client
 from ksp.runtime.app import App, running
@@ -57,7 +57,7 @@ async def settled(trial: Trial, audience: Audience) -> AsyncGenerator[Settled, N
         load, ours, pods = _given(trial, folder)
         audience.expect(len(ours) + len(pods))
         async with api_server([load], trial.emulate, kubeconfig):
-            policy = chosen_policy(None, None, None, None, None)
+            policy = shipped_policy()
             follower = Follower(audience, lambda: len(app.scheduler.state.nodes))
             options = Options(policy, str(kubeconfig), qps=0, port=None, seed=trial.seed)
             app = App(options, observers=[follower])

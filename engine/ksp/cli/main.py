@@ -24,14 +24,18 @@ COMMANDS = {
     "simulate": Entry("ksp.cli.simulate:simulate", "Schedule the pods of a cluster or a trace in virtual time."),
     "demo": Entry("ksp.cli.demo:demo", "Schedule the example cluster."),
     "run": Entry("ksp.cli.run:run", "Schedule the pods of a Kubernetes cluster."),
+    "status": Entry("ksp.cli.status:status", "Show which policy a running scheduler decides by."),
     "apiserver": Entry("ksp.cli.apiserver:apiserver", "Serve a Kubernetes API from memory, to try things on."),
     "bench": Entry("ksp.cli.bench:bench", "Measure how fast pods are decided."),
     "footprint": Entry("ksp.cli.footprint:footprint", "Show what rules read, and which events can help a pod."),
     "cost": Entry("ksp.cli.cost:cost", "Show what rules cost, and which run over columns of nodes."),
     "compile": Entry("ksp.cli.compile:compile_", "Show the functions that rules are compiled to."),
+    "bundle": Entry("ksp.cli.bundle:bundle", "Write a policy as the manifest of a ConfigMap."),
+    "convert": Entry("ksp.cli.convert:convert", "Convert a legacy Policy of kube-scheduler."),
     "doc": Entry("ksp.cli.doc:doc", "Write a reference of policies, as Markdown."),
     "evaluate": Entry("ksp.cli.evaluate:evaluate", "Answer recorded cases, for comparison with kube-scheduler."),
     "rule": Entry("ksp.cli.rule:rule", "Explain a diagnostic by its code."),
+    "vet": Entry("ksp.cli.vet:vet", ""),  # what `ksp run` calls before it takes a new policy
 }
 EPILOG = """\b
 Start with:

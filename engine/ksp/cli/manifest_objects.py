@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from ksp.sim.documents import read_documents
 from ksp.sim.texts import ManifestError, texts
-from ksp.sim.yaml_values import TextError
+from ksp.source.yaml_values import TextError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,16 @@ from typing import NoReturn
 
 import click
 
-from ksp.check import limits
-from ksp.check.program import Checker, Module
+from ksp.check.program import Module
 from ksp.check.reach import warn_of_unreached
 from ksp.check.report import Report, did_you_mean
+from ksp.check.together import Checking, concerns_user, unreadable
 from ksp.check.typed import Rule
 from ksp.cli.terminal import is_colored, width
 from ksp.source.diagnostic import Diagnostic, Severity
 from ksp.source.origin import SHIPPED, Folder, Origin, shipped
 from ksp.source.reading import read_source
 from ksp.source.render import in_order, render_text
-from ksp.source.text import Source, Span
-
-TESTS = ".test.ksp"  # how the names of files end that hold only tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +68,13 @@ def _check_folder(path: Path, result: Checked) -> None:
     try:
         os.scandir(path).close()
     except OSError as error:
-        result.diagnostics.append(_unreadable(str(path), f"cannot read the folder: {error.strerror}"))
+        result.diagnostics.append(unreadable(str(path), f"cannot read the folder: {error.strerror}"))
         return
     folder = Folder(path)
     root = _Root(folder, path)
     keys = list(folder.files())
     if not keys:
-        result.diagnostics.append(_unreadable(str(path), "there is no policy (`*.ksp`) in this folder"))
+        result.diagnostics.append(unreadable(str(path), "there is no policy (`*.ksp`) in this folder"))
     for key in keys:
         root.check(key, result)
 
@@ -94,43 +91,22 @@ def _check_file(path: Path, folders: dict[str, _Root], result: Checked) -> None:
 
 
 class _Root:
-    """Checks files of one origin. They share what they import, as long as no file's limits can be touched by that."""
+    """Checks files of one origin, for the user who named them."""
 
     def __init__(self, origin: Origin, folder: Path, prefix: str = "") -> None:
-        self.origin = origin
         self.folder = folder
         self.prefix = prefix
-        self.checker = Checker(origin)
+        self.checking = Checking(origin)
 
     def check(self, key: str, result: Checked) -> None:
-        if len(self.checker.modules) > limits.FILES // 2:
-            self.checker = Checker(self.origin)
-        found = self._diagnostics(key)
-        if any(d.code == "KSP0404" for d in found):
-            self.checker = Checker(self.origin)
-            found = self._diagnostics(key)
-        result.diagnostics += found if self.prefix else [d for d in found if _concerns_user(d)]
-        module = self.checker.modules[self.prefix + key]
+        module, found = self.checking.check(self.prefix + key)
+        result.diagnostics += found if self.prefix else [each for each in found if concerns_user(each)]
         if module is not None:
             result.files.append(PolicyFile(module, (self.folder / key).parent))
         elif not any(d.severity is Severity.ERROR for d in found):
             name = str(self.folder / key) if not self.prefix else self.prefix + key
             why = "there is no such file in the shipped library" if self.prefix else "it is a link out of the folder"
-            result.diagnostics.append(_unreadable(name, f"cannot read the file: {why}"))
-
-    def _diagnostics(self, key: str) -> list[Diagnostic]:
-        before = len(self.checker.report.found)
-        self.checker.check(self.prefix + key)
-        return self.checker.report.found[before:]
-
-
-def _concerns_user(found: Diagnostic) -> bool:
-    """Warnings about the shipped library are not for those who import it."""
-    return found.severity is Severity.ERROR or not found.span.source.name.startswith(SHIPPED)
-
-
-def _unreadable(name: str, message: str) -> Diagnostic:
-    return Diagnostic("KSP0101", Severity.ERROR, message, Span(Source(name, ""), 0, 0))
+            result.diagnostics.append(unreadable(name, f"cannot read the file: {why}"))
 
 
 # ---- one policy, for commands that need it without errors
@@ -161,8 +137,3 @@ def chosen_rules(module: Module, name: str | None, *, imported: bool) -> list[Ru
         meant = did_you_mean(name, rules)
         raise click.UsageError(f"there is no rule `{name}` in {module.source.name}{': ' + meant if meant else ''}")
     return [rules[name]]
-
-
-def place_of(span: Span) -> str:
-    """`FILE:LINE`, as editors take it."""
-    return f"{span.source.name}:{span.source.place(span.start)[0]}"

@@ -126,6 +126,10 @@ class _Page:
         settings = [f"{rule}.{name} = {_source(value)}" for rule, name, value in profile.arguments]
         if profile.percentage is not None:
             settings.append(f"percentageOfNodesToScore = {profile.percentage}")
+        if not profile.preempts:
+            settings.append("preemption = false")
+        if profile.checks_all:
+            settings.append("alwaysCheckAllPredicates = true")
         yield from _listed(_code(setting) for setting in settings)
 
     def _rule(self, entry: RuleEntry) -> Iterator[str]:

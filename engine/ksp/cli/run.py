@@ -2,141 +2,181 @@
 
 from __future__ import annotations
 
-import math
+import logging
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ksp.cli.feature_gates import EQUIVALENCE_CLASSES, feature_gates
+from ksp.cli.scheduler_flags.command import SchedulerCommand
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def _finite(_context: click.Context, _option: click.Parameter, value: float) -> float:
-    if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a number that can be used")
-    return value
-
-
-def _name(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not value.strip():
-        raise click.BadParameter("the name is empty")
-    return value
-
-
-class _Seconds(click.FloatRange):
-    """A plain number: no `30s`."""
-
-    name = "number of seconds"
-
-
-@click.command
-@click.option(
-    "--kubeconfig", metavar="FILE", help="How to reach the cluster (KUBECONFIG, ~/.kube/config or the pod's)."
-)
-@click.option("--master", metavar="URL", help="The API server's address, instead of the kubeconfig's.")
-@click.option("--scheduler-name", metavar="NAME", callback=_name, help="Schedule the pods that name this scheduler.")
-@click.option("--policy-file", metavar="FILE", help="The rules (those of kube-scheduler 1.19 if not given).")
-@click.option("--policy-dir", metavar="DIR", help="The rules: all profiles of the *.ksp files below the folder.")
-@click.option(
-    "--algorithm-provider",
-    type=click.Choice(["DefaultProvider", "ClusterAutoscalerProvider"]),
-    help="The rules: one of kube-scheduler's providers.",
-)
-@click.option(
-    "--percentage-of-nodes-to-score",
-    "percentage",
-    type=click.IntRange(0, 100),
-    metavar="N",
-    help="Instead of what the policy says; 0 adapts to the cluster's size.",
-)
-@click.option(
-    "--unread-fields",
-    type=click.Choice(["refuse", "warn", "ignore"]),
-    default="refuse",
-    show_default=True,
-    help="Pods that ask for what the policy does not read: let them wait, bind them with a warning, or say nothing.",
-)
-@click.option(
-    "--kube-api-qps",
-    "qps",
-    type=click.FloatRange(0),
-    callback=_finite,
-    default=50.0,
-    show_default=True,
-    help="Requests a second to the API server in the long run; 0 is no limit.",
-)
-@click.option(
-    "--kube-api-burst",
-    "burst",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="Requests at once, and bindings on their way at a time.",
-)
-@click.option(
-    "--watch-inactivity",
-    type=_Seconds(1),
-    callback=_finite,
-    metavar="SECONDS",
-    default=60.0,
-    show_default=True,
-    help="Give up a watch that has been silent for so long, and open it again.",
-)
-@click.option(
-    "--assumed-pod-ttl",
-    type=_Seconds(0),
-    callback=_finite,
-    metavar="SECONDS",
-    default=0.0,
-    show_default=True,
-    help="Forget a pod that was bound if no watch shows it for so long; 0 is never, which is safer.",
-)
-@click.option("--bind-address", metavar="IP", default="127.0.0.1", show_default=True, help="For health and metrics.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=10251, show_default=True, help="For health and metrics; 0 is none."
-)
-@click.option("--seed", type=int, help="Of the dice that choose among equal nodes, so that a run can be repeated.")
-@click.option(
-    "--feature-gates",
-    "gates",
-    multiple=True,
-    callback=feature_gates,
-    metavar="NAME=BOOL,...",
-    help=f"{EQUIVALENCE_CLASSES}=false: decide for each pod as if there had been none before it.",
-)
-@click.option(
-    "-v",
-    "--v",
-    "verbosity",
-    type=click.IntRange(0, 10),
-    default=0,
-    metavar="N",
-    help="Log more: 2 each decision, 10 all.",
-)
-def run(
-    kubeconfig: str | None, master: str | None, scheduler_name: str | None, policy_file: str | None,
-    policy_dir: str | None, algorithm_provider: str | None, percentage: int | None, unread_fields: str, qps: float,
-    burst: int, watch_inactivity: float, assumed_pod_ttl: float, bind_address: str, port: int, seed: int | None,
-    gates: dict[str, bool], verbosity: int,
-) -> None:  # fmt: skip
-    """Schedule the pods of a cluster.
-
-    Watches the cluster, decides by the rules of the policy, and binds. Runs until SIGTERM or SIGINT: then the bindings
-    on their way finish, and it exits 0. Exits 1 if the policy, the kubeconfig or the credentials cannot be used.
-    """
-    from ksp.cli.run_policy import chosen_policy
-    from ksp.kube.errors import ConfigError
-    from ksp.policy.unread import UnreadFields
-    from ksp.runtime.log import set_up
+    from ksp.cli.feature_gates import Gates
+    from ksp.cli.run_policy import Chosen
+    from ksp.cli.scheduler_flags.given import Given
+    from ksp.policy.assemble import Policy, Settings
+    from ksp.policy.configuration import Configuration
+    from ksp.policy.errors import PolicyError
     from ksp.runtime.options import Options
+
+_HELP = """Schedule the pods of a cluster.
+
+Watches the cluster, decides by the rules of the policy, and binds. Runs until SIGTERM or SIGINT: then the bindings on
+their way finish, and it exits 0. Exits 1 if the policy, the configuration, the kubeconfig or the credentials cannot be
+used, or if another scheduler has taken the lease.
+
+The flags are kube-scheduler's, and some of ksp's own; docs/flags.md says of each what it does here.
+"""
+
+
+def _run(given: Given) -> None:
+    from ksp import __version__
+    from ksp.cli.feature_gates import feature_gates
+    from ksp.cli.run_options import contradictions
+    from ksp.kube.errors import ConfigError
+    from ksp.policy.errors import PolicyError
     from ksp.runtime.process import run_process
 
-    policy = chosen_policy(policy_file, policy_dir, algorithm_provider, scheduler_name, percentage)
-    options = Options(
-        policy, kubeconfig, master, qps=qps, burst=burst, unread_fields=UnreadFields(unread_fields),
-        bind_address=bind_address, port=port or None, watch_inactivity=watch_inactivity, seed=seed,
-        equivalence_classes=gates[EQUIVALENCE_CLASSES], assumed_ttl=assumed_pod_ttl or None,
-    )  # fmt: skip
-    set_up(verbosity)
+    if given["version"]:
+        click.echo(f"ksp {__version__}")
+        return
+    if wrong := list(contradictions(given)):
+        raise click.UsageError("\n".join(wrong))
+    gates = feature_gates(given["feature-gates"])
+    try:
+        options, effective, notes = _options(given, gates)
+    except PolicyError as error:
+        _give_up(error)
+    if given["write-config-to"] is not None:
+        _write(given["write-config-to"], effective)
+        return
+    _open_log(given, gates, notes)
     try:
         run_process(options)
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
+
+
+run = SchedulerCommand("run", _run, _HELP)
+
+
+# ---- what is to run
+
+
+def _options(given: Given, gates: Gates) -> tuple[Options, Configuration, list[str]]:
+    """What the scheduler is told, the configuration that this comes to, and what is to be said of it. Raises
+    PolicyError with all that is wrong: with the file of --config, with the flags, and with the policy."""
+    from ksp.cli.run_options import (
+        effective_configuration,
+        idle,
+        options_of,
+        settings_of,
+        without_effect,
+        without_keys,
+    )
+    from ksp.cli.run_policy import chosen
+    from ksp.policy.configuration import write_configuration
+    from ksp.policy.errors import PolicyError
+
+    wrong: list[str] = []
+    choice = None
+    try:
+        choice = chosen(given)
+    except PolicyError as error:
+        wrong += error.messages
+    configuration = _configuration(given, "" if choice is None else choice.provider, wrong)
+    if choice is None:
+        raise PolicyError(messages=wrong)
+    settings = settings_of(given, configuration, choice.provider)
+    policy = _policy(choice, settings, wrong, lacking=bool(given["config"]) and configuration is None)
+    if wrong:
+        raise PolicyError(messages=wrong)
+    notes = [*choice.notes, *without_effect(given, configuration), *idle(given, configuration)]
+    notes += configuration.warnings if configuration is not None else ()
+    effective = effective_configuration(given, configuration, policy)
+    shown = write_configuration(without_keys(effective))
+    return options_of(given, configuration, gates, settings, choice.source, policy, shown), effective, notes
+
+
+def _configuration(given: Given, provider: str, wrong: list[str]) -> Configuration | None:
+    """What the file of --config says. What is wrong with it, or with flags that go with it, is added to the list."""
+    from ksp.cli.run_options import election_of
+    from ksp.policy.configuration import ConfigurationError, read_configuration
+    from ksp.policy.configuration.leader_election import election_problems
+
+    name, configuration = given["config"], None
+    if name:
+        try:
+            text = Path(name).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            wrong.append(f"--config: cannot read {name}: {why}")
+            return None
+        try:
+            configuration = read_configuration(text, name, provider=provider)
+        except ConfigurationError as error:
+            wrong += error.messages
+            return None
+    wrong += map(str, election_problems(election_of(given, configuration)))
+    return configuration
+
+
+def _policy(choice: Chosen, settings: Settings, wrong: Sequence[str], *, lacking: bool) -> Policy | None:
+    """The rules; None where only the cluster knows them. What else is `wrong` is told with what is wrong here. Where
+    the configuration is `lacking`, since it cannot be read, nobody is told that the policy has no profiles."""
+    from ksp.policy.assemble import assemble
+    from ksp.policy.errors import PolicyError
+    from ksp.policy.load import DEFAULT
+
+    configuration = settings.configuration
+    default = DEFAULT if configuration is None else configuration.rules
+    if choice.provider and configuration is not None and configuration.profiles:
+        choice = replace(choice, shipped="")  # the provider is what these profiles start from
+    texts = None
+    try:
+        texts = choice.texts(default)
+        return None if texts is None else assemble(texts, settings)
+    except PolicyError as error:
+        follows = lacking and texts is not None and not texts.legacy
+        raise PolicyError(error.diagnostics, (*wrong, *(() if follows else error.messages))) from error
+
+
+# ---- what is said
+
+
+def _give_up(error: PolicyError) -> NoReturn:
+    from ksp.cli.terminal import is_colored, width
+
+    click.echo(error.rendered(colored=is_colored(sys.stderr), columns=width(sys.stderr)), nl=False, err=True)
+    raise click.exceptions.Exit(1)
+
+
+def _write(path: str, configuration: Configuration) -> None:
+    """As kube-scheduler's --write-config-to."""
+    from ksp.policy.configuration import write_configuration
+
+    Path(path).write_text(write_configuration(configuration), "utf-8")
+    click.echo(f"wrote the configuration to {path}", err=True)
+
+
+def _open_log(given: Given, gates: Gates, notes: Sequence[str]) -> None:
+    """The log, and in it what is to be said of the flags."""
+    from ksp.cli.run_options import log_settings
+    from ksp.cli.scheduler_flags.given import warnings_of, without_meaning
+    from ksp.runtime.log import entry, set_up
+
+    settings = log_settings(given)
+    set_up(settings)
+    log = logging.getLogger("ksp.flags")
+    if settings.to_stderr and settings.file is not None:
+        log.warning(entry("the log goes to stderr: add --logtostderr=false", file=settings.file))
+    for warning in (*warnings_of(given), *notes):
+        log.warning(entry(warning))
+    for name, why in without_meaning(given):
+        log.info(entry("flag without meaning here", flag=f"--{name}", why=why))
+    for name in gates.meaningless:
+        log.info(entry("feature gate without meaning here", gate=name))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ksp.cli.policy_files import PolicyFile, check_paths, place_of
+from ksp.cli.policy_files import PolicyFile, check_paths
 from ksp.cli.terminal import GREEN, RED, counted, is_colored, paint, width
 from ksp.policy.tracing import Observation
 from ksp.sim.policy_tests import Result, Runner
@@ -83,11 +83,11 @@ def _print(
 
 
 def _lines(result: Result, *, color: bool) -> Iterator[str]:
-    head = f'{place_of(result.expect.span)}: {paint("failed", RED, color=color)}: "{result.test.name}"'
+    head = f'{result.expect.span.where}: {paint("failed", RED, color=color)}: "{result.test.name}"'
     yield f"{head}: expected {_expected(result)}: {result.happened}"
     for seen in result.conditions[:MOST]:
         values = f": {seen.values}" if seen.values else ""
-        yield f"    {place_of(seen.span)}: `{_one_line(seen.span.text)}`{values} is {str(seen.holds).lower()}"
+        yield f"    {seen.span.where}: `{_one_line(seen.span.text)}`{values} is {str(seen.holds).lower()}"
     if len(result.conditions) > MOST:
         yield f"    and {len(result.conditions) - MOST:,} more conditions"
 

@@ -1,16 +1,19 @@
 """Extenders: HTTP services that have a say in decisions, as kube-scheduler's Policy and configuration name them.
 
-What one is asked, and what its answers mean, is in `ksp.core.extenders`; how it is asked in `ksp.kube.extender`.
+What one is asked, and what its answers mean, is in `ksp.core.extenders`; how it is asked in `ksp.kube.extenders`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Final
 
 from ksp.model.pod import PodSpec
 
 DEFAULT_TIMEOUT: Final = 5.0  # seconds
+
+_USER: Final = re.compile(r"^([^/?#]*//)?[^/?#]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class ExtenderTLS:
     key_file: str = ""
     ca_file: str = ""
     cert_data: bytes = b""
-    key_data: bytes = b""
+    key_data: bytes = field(default=b"", repr=False)
     ca_data: bytes = b""
 
 
@@ -48,6 +51,11 @@ class Extender:
     managed_resources: frozenset[str] = frozenset()
     ignored_resources: frozenset[str] = frozenset()
     ignorable: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called before others: its address, without a user and a password, which should not be there."""
+        return _USER.sub(r"\1", self.url_prefix)
 
     def is_interested(self, spec: PodSpec) -> bool:
         """Whether a pod is its business: a container or init container requests or limits a managed resource."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ksp.check import typed
+from ksp.check.bind_timeout import BIND_TIMEOUT, VOLUME_BINDING
 from ksp.compile.footprint import Footprint, footprint_of
 from ksp.compile.program import (
     CompiledRule,
@@ -21,9 +22,6 @@ from ksp.policy.values import value_of
 
 PluginArguments = Mapping[str, Mapping[str, Any]]
 
-# The plugin whose predicate finds volumes for claims, and its argument, as kube-scheduler calls them.
-VOLUME_BINDING: Final = "VolumeBinding"
-BIND_TIMEOUT: Final = "bindTimeoutSeconds"
 DEFAULT_BIND_TIMEOUT: Final = 600.0  # seconds
 
 
@@ -57,6 +55,10 @@ class Candidates:
 
     percentage: int = 10
     absolute: int = 100
+
+    def of(self, nodes: int) -> int:
+        """The number of candidates, of so many nodes that might become one."""
+        return min(nodes, max(nodes * self.percentage // 100, self.absolute))
 
 
 @dataclass(frozen=True, slots=True)

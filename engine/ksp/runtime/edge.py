@@ -13,6 +13,7 @@ from ksp.kube.http.client import Answered
 from ksp.kube.watch.observer import Ending
 from ksp.kube.write.writes import Evicted, Failed, Gone, Patched
 from ksp.model.info import PodInfo
+from ksp.policy.extender import Extender
 from ksp.runtime.log import DECISIONS, Seldom, entry
 from ksp.runtime.metrics import exponential
 
@@ -154,6 +155,34 @@ class WriteWatch:
 
     def eviction(self, victim: PodInfo, outcome: Evicted | Gone | Failed) -> None:
         self._evictions.labels(type(outcome).__name__.lower()).inc()
+
+
+class ExtenderWatch:
+    """Questions to extenders."""
+
+    def __init__(self, registry: CollectorRegistry, now: Callable[[], float]) -> None:
+        self._seldom = Seldom(_log, now)
+        self._requests = Counter(
+            "ksp_extender_requests",
+            "Questions to extenders, by what they were for and what came of them.",
+            ("extender", "verb", "outcome"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "ksp_extender_duration_seconds",
+            "Time from a question to the end of its answer, or of waiting for it.",
+            ("extender", "verb"),
+            buckets=exponential(0.001, 2, 15),
+            registry=registry,
+        )
+
+    def asked(self, extender: Extender, verb: str, outcome: str, seconds: float, why: str) -> None:
+        self._requests.labels(extender.name, verb, outcome).inc()
+        self._seconds.labels(extender.name, verb).observe(seconds)
+        if why:
+            about = {"url": extender.name, "verb": verb, "outcome": outcome, "seconds": seconds}
+            key, message = f"{extender.name} {verb} {outcome}", "an extender gives no good answer"
+            self._seldom.say(key, message, **about, ignorable=extender.ignorable, error=why)
 
 
 class EventWatch:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, assert_never
 
@@ -32,9 +33,10 @@ from ksp.core.scheduler import Scheduler, Step
 from ksp.kube.timers import Timers
 from ksp.kube.write.writes import Bound, NotBound, VolumeOrClaim, VolumesWritten
 from ksp.model.info import PodInfo
-from ksp.runtime.binds import Binds, BindWriter, Outcome
+from ksp.policy.extender import Extender
+from ksp.runtime.binds import BindingExtenders, Binds, BindWriter, Outcome
 from ksp.runtime.evictions import Evictions, EvictionWriter
-from ksp.runtime.faults import Faults
+from ksp.runtime.faults import Faults, told
 from ksp.runtime.log import DECISIONS, Seldom, entry
 from ksp.runtime.observer import Binding, Observer
 from ksp.runtime.reports import ConditionWriter, Reports
@@ -66,10 +68,10 @@ class Effects:
 
     def __init__(
         self, scheduler: Scheduler, writer: Writer, recorder: Recorder, observer: Observer, faults: Faults, *,
-        timers: Timers, limit: int, wake: Callable[[], None],
+        timers: Timers, limit: int, wake: Callable[[], None], extenders: BindingExtenders | None = None,
     ) -> None:  # fmt: skip
         self.scheduler = scheduler
-        self.binds = Binds(writer, timers, limit, self)
+        self.binds = Binds(writer, timers, limit, self, extenders)
         self.evictions = Evictions(writer, timers, self)
         self.reports = Reports(writer, self._waiting, faults.caught)
         self._recorder = recorder
@@ -95,10 +97,10 @@ class Effects:
     def carry_out(self, effect: Effect) -> None:
         """Begin it."""
         match effect:
-            case Bind(pod=pod, node=node):
-                self._bind(pod, node, None)
+            case Bind(pod=pod, node=node, extender=extender):
+                self._bind(pod, node, None, extender)
             case BindVolumes(pod=pod, node=node, volumes=volumes):
-                self._bind(pod, node, volumes)
+                self._bind(pod, node, volumes, None)
             case Report():
                 self._report(effect)
             case Warn():
@@ -111,7 +113,7 @@ class Effects:
             case _:
                 assert_never(effect)
 
-    def _bind(self, pod: PodInfo, node: str, volumes: PodVolumes | None) -> None:
+    def _bind(self, pod: PodInfo, node: str, volumes: PodVolumes | None, extender: Extender | None) -> None:
         """Binds the pod, or first its volumes; unless it has gone away meanwhile, or has lost its place."""
         now = self._timers.now()
         if not self._is_assumed(pod, node):
@@ -121,7 +123,7 @@ class Effects:
             return
         queued = self.scheduler.queue.get(pod.uid)
         attempt, first, began = (1, now, now) if queued is None else (queued.attempts, queued.first_added, queued.began)
-        self.binds.start(Binding(pod, node, attempt, first, began, now, volumes))
+        self.binds.start(Binding(pod, node, attempt, first, began, now, volumes, extender))
 
     def _is_assumed(self, pod: PodInfo, node: str) -> bool:
         cache = self.scheduler.cache
@@ -150,10 +152,14 @@ class Effects:
         _say(logging.WARNING, "the pod's user is warned", warn.pod, reason=warn.reason, **about, message=warn.message)
         self._recorder.warned(warn.pod, warn.reason, warn.message)
 
-    def _waiting(self, uid: str) -> PodInfo | None:
-        """The pod, if it waits. Of one that is being bound nothing may be written that its binding makes untrue."""
-        queued = self.scheduler.queue.get(uid)
-        return None if queued is None or queued.place is Place.IN_FLIGHT else queued.info
+    def _waiting(self, report: Report | ClearNomination) -> PodInfo | None:
+        """The pod, if it waits. Of one that is being bound nothing may be written that its binding makes untrue. One
+        for which no profile decides any more waits for nobody here, and is nominated to no node."""
+        queued = self.scheduler.queue.get(report.pod.uid)
+        if queued is not None:
+            return None if queued.place is Place.IN_FLIGHT else queued.info
+        left = isinstance(report, ClearNomination) and report.pod.scheduler_name not in self.scheduler.cycles
+        return report.pod if left else None
 
     # ---- faults
 
@@ -161,19 +167,22 @@ class Effects:
         """A fault while deciding, or while carrying out what follows from the step: the pods that were left in flight
         come back, and none waits for evictions that nobody has begun. False if no pod can be held responsible."""
         if step is not None and step.preempted is not None and step.pod.uid not in self.evictions:
-            self._evictions_ended(step.pod, done=False)
+            self._evictions_ended(step.pod, step.preempted.node, done=False)
         lost = [queued for queued in self.scheduler.queue if queued.place is Place.IN_FLIGHT]
         lost = [queued for queued in lost if not self._is_on_its_way(queued.uid)]
         for queued in lost:
             self._faults.caught("deciding", error, queued.info)
-            self._take_back(queued, f"internal error: {error}")
+            self._take_back(queued, told(error))
         if not lost:
             self._faults.caught("deciding", error, None if step is None else step.pod)
         return bool(lost) or step is not None
 
     def _is_on_its_way(self, uid: str) -> bool:
-        """Whether something will come that goes on with the pod in flight: the end of a binding, its volumes, or, if it
-        is bound, the watch that shows it."""
+        """Whether something will come that goes on with the pod in flight: answers of extenders, the end of a binding,
+        its volumes, or, if it is bound, the watch that shows it."""
+        asked = self.scheduler.asked
+        if asked is not None and asked.pod.uid == uid:
+            return True
         bound = self.scheduler.cache.phase(uid) is CachePhase.BOUND
         return bound or uid in self.binds or self.scheduler.bindings.is_waiting(uid)
 
@@ -228,11 +237,11 @@ class Effects:
         self._recorder.preempted(victim, evict.preemptor, evict.node)
 
     def evictions_ended(self, evict: Evict, *, done: bool) -> None:
-        self._evictions_ended(evict.preemptor, done=done)
+        self._evictions_ended(evict.preemptor, evict.node, done=done)
 
-    def _evictions_ended(self, preemptor: PodInfo, *, done: bool) -> None:
+    def _evictions_ended(self, preemptor: PodInfo, node: str, *, done: bool) -> None:
         try:
-            self.scheduler.evictions_ended(preemptor.uid, self._timers.now(), done=done)
+            self.scheduler.evictions_ended(preemptor.uid, node, self._timers.now(), done=done)
         except Exception as error:  # noqa: BLE001 - a fault with one pod must not stop the others
             self._faults.caught("taking in the end of evictions", error, preemptor)
         self._wake()
@@ -241,12 +250,12 @@ class Effects:
         name = _name(victim)
         if isinstance(why, Exception):
             self._faults.caught("evicting", why, victim)
-            why = f"internal error: {why}"
+            why = told(why)
         was_needed = self.needs(evict)
         self.evictions_ended(evict, done=False)
         _say(logging.WARNING, "cannot preempt", evict.preemptor, victim=name, node=evict.node, error=why)
         if was_needed:
-            note = f"cannot preempt {name} on node {evict.node}: {why}"
+            note = f"cannot preempt pod {victim.uid} on node {evict.node}: {_unquoted(why)}"
             self._recorder.failed_scheduling(evict.preemptor, note)
 
     def _tell(self, binding: Binding, outcome: Outcome, now: float) -> None:
@@ -268,7 +277,7 @@ class Effects:
                 self._not_bound(binding, message, now)
             case _:
                 self._faults.caught("binding", outcome, pod)
-                self._not_bound(binding, f"internal error: {outcome}", now)
+                self._not_bound(binding, told(outcome), now)
 
     def _not_bound(self, binding: Binding, message: str, now: float) -> None:
         """The pod is still there, and waits for its next attempt."""
@@ -277,6 +286,12 @@ class Effects:
         note = f"Binding rejected: {message}" if binding.volumes is None else prebind_error(binding.pod, message)
         self._recorder.failed_scheduling(binding.pod, note)
         self.reports.put(Report(binding.pod, SCHEDULER_ERROR, note))
+
+
+def _unquoted(why: str) -> str:
+    """What went wrong with another pod, without that pod's name, which servers repeat: the status, or its kind."""
+    status = re.match(r"\d{3}( \w+)*", why)
+    return status[0] if status else why if why.startswith("internal error") else "see the scheduler's log"
 
 
 def _name(pod: PodInfo) -> str:

@@ -19,6 +19,11 @@ KINDS: Final = 100
 """How many kinds are remembered; those beyond are always logged with a traceback."""
 
 
+def told(error: Exception) -> str:
+    """What users of a pod read of a fault. Its text may quote anything, and is in the log alone."""
+    return f"internal error: {type(error).__name__}, see the scheduler's log"
+
+
 class Faults:
     """Logs and counts them."""
 

@@ -6,15 +6,21 @@ The first letter is the severity: I(nfo), W(arning), E(rror). Local time follows
 A traceback, which only a fault of ksp has, stands in the lines after its entry, each indented.
 
 `-v N` shows more the greater N is: 0 what an operator should see, 2 every decision, 10 all that there is.
+
+As JSON an entry is one object a line: `ts` (seconds since 1970), `level`, `v`, `msg`, and the pairs.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import logging
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
 from math import inf
+from pathlib import Path
 from typing import Final, TextIO
 
 ROOT: Final = "ksp"
@@ -28,9 +34,20 @@ DECISIONS: Final = logging.INFO - 2
 _PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:@+,%~*[]()")
 
 
-def entry(message: str, /, **about: object) -> str:
+class Entry(str):
+    """The text of an entry, and what it was made of, for those who write it in another form."""
+
+    __slots__ = ("about", "message")
+    message: str
+    about: dict[str, object]
+
+
+def entry(message: str, /, **about: object) -> Entry:
     """The text of an entry: the message and the pairs. A value that has blanks or quotes is put in quotes."""
-    return " ".join((message, *(f"{key}={_value(value)}" for key, value in about.items())))
+    made = Entry(" ".join((message, *(f"{key}={_value(value)}" for key, value in about.items()))))
+    made.message = message
+    made.about = about
+    return made
 
 
 def _value(value: object) -> str:
@@ -87,11 +104,53 @@ def _in_one_line(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
-def set_up(verbosity: int, stream: TextIO | None = None) -> None:
-    """Entries of ksp go to the stream (stderr if not given), those of other libraries only if they are warnings."""
-    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
-    handler.setFormatter(KlogFormatter())
+class JsonFormatter(logging.Formatter):
+    """Entries as objects; a pair whose key is taken already has `_` behind it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        given = record.msg
+        told: dict[str, object] = {
+            "ts": round(record.created, 6),
+            "level": record.levelname.lower() if record.levelno > logging.INFO else "info",
+            "v": max(0, logging.INFO - record.levelno) if record.levelno <= logging.INFO else 0,
+            "msg": given.message if isinstance(given, Entry) else record.getMessage(),
+        }
+        for key, value in (given.about if isinstance(given, Entry) else {}).items():
+            told[f"{key}_" if key in told else key] = value if isinstance(value, int | float) else str(value)
+        if record.exc_info:
+            told["trace"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False)
+
+
+FORMATS: Final = {"text": KlogFormatter, "json": JsonFormatter}
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """Where entries go. With `to_stderr` all to stderr; else to `file`, which begins anew when it has `max_bytes` (0:
+    never), with the one before kept as `FILE.1`; and to stderr too those of the level `threshold` or above. Without a
+    file all go to stderr."""
+
+    verbosity: int = 0
+    format: str = "text"
+    to_stderr: bool = True
+    file: Path | None = None
+    max_bytes: int = 0
+    threshold: int = logging.ERROR
+
+
+def set_up(settings: LogSettings, stream: TextIO | None = None) -> None:
+    """Entries of ksp go where the settings say (`stream` in place of stderr), those of other libraries only if they are
+    warnings. Raises OSError for a file that cannot be written."""
+    stderr: logging.Handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handlers = [stderr]
+    if settings.file is not None and not settings.to_stderr:
+        stderr.setLevel(settings.threshold)
+        handlers.append(RotatingFileHandler(settings.file, maxBytes=settings.max_bytes, backupCount=1))
+    for handler in handlers:
+        handler.setFormatter(FORMATS[settings.format]())
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers[:] = handlers
+    verbosity = max(0, min(settings.verbosity, MOST))
     root.setLevel(logging.WARNING if verbosity < MOST else logging.DEBUG)
-    logging.getLogger(ROOT).setLevel(logging.INFO - max(0, min(verbosity, MOST)))
+    logging.getLogger(ROOT).setLevel(logging.INFO - verbosity)

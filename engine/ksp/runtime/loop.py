@@ -4,22 +4,27 @@ It decides for as long as `SLICE`, then gives way to what the network brought: t
 longer than it decided. It never polls: with nothing to decide it sleeps until a change, the end of a binding, or the
 time at which the core says that a pod becomes due.
 
-While `limit` bindings are on their way it decides for nobody (see `ksp.runtime.binds`). If no pod can be held
+While `limit` bindings are on their way, or extenders are asked for a pod, it decides for nobody (see
+`ksp.runtime.binds`, `ksp.runtime.questions`). If no pod can be held
 responsible for a fault of the core, it pauses for `PAUSE`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from ksp.core.changes import Change, Report
+from ksp.core.questions import Answer, Ask
 from ksp.core.scheduler import Scheduler, Step
 from ksp.kube.timers import Timers
 from ksp.ports import Stopwatch
+from ksp.runtime.binds import BindingExtenders
 from ksp.runtime.effects import Effects, Recorder, Writer
-from ksp.runtime.faults import Faults
+from ksp.runtime.faults import Faults, told
 from ksp.runtime.observer import Observer
 
 SLICE: Final = 0.005
@@ -27,25 +32,49 @@ IDLE: Final = 0.0001
 """A turn of the event loop that takes no longer had nothing to do."""
 PAUSE: Final = 1.0
 
+T = TypeVar("T")
+
+
+class Extenders(BindingExtenders, Protocol):
+    """Asks extenders."""
+
+    async def answers(self, ask: Ask) -> Sequence[Answer]:
+        """One for each question, in order; it is an answer, too, that there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Questions that are being answered. `began` is when the attempt did, by the stopwatch."""
+
+    ask: Ask
+    task: asyncio.Task[Sequence[Answer]]
+    began: float
+
 
 class SchedulingLoop:
     """Schedules until it is stopped."""
 
     def __init__(
         self, scheduler: Scheduler, writer: Writer, recorder: Recorder, observer: Observer, *, timers: Timers,
-        stopwatch: Stopwatch, limit: int,
+        stopwatch: Stopwatch, limit: int, extenders: Extenders | None = None,
     ) -> None:  # fmt: skip
+        """`extenders` are asked; without them none may be configured."""
         self.scheduler = scheduler
+        self._extenders = extenders
+        self._answering: Answering | None = None
         self._observer = observer
         self._faults = Faults(observer)
         self._work = asyncio.Event()
         self.effects = Effects(
-            scheduler, writer, recorder, observer, self._faults, timers=timers, limit=limit, wake=self._work.set
-        )
+            scheduler, writer, recorder, observer, self._faults, timers=timers, limit=limit, wake=self._work.set,
+            extenders=extenders,
+        )  # fmt: skip
         self._timers = timers
         self._stopwatch = stopwatch
         self._stopping = False
         self._paused_until = -inf
+        self._acts: list[Callable[[], None]] = []
 
     # ---- what the outside calls
 
@@ -65,6 +94,24 @@ class SchedulingLoop:
             self._faults.caught("taking in a list of all pods", error)
         self._work.set()
 
+    async def between(self, act: Callable[[], T]) -> T:
+        """Has something done between two decisions: at once, or when an extender has answered that is being asked. What
+        it raises is raised here."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def do() -> None:
+            if done.cancelled():
+                return
+            try:
+                done.set_result(act())
+            except Exception as error:  # noqa: BLE001 - whoever asked for it is to know, and decisions go on
+                done.set_exception(error)
+
+        self._acts.append(do)
+        self._act()
+        self._work.set()
+        return await done
+
     async def run(self) -> None:
         """Decides until stopped; reports are sent meanwhile."""
         reports = asyncio.create_task(self.effects.reports.run())
@@ -76,8 +123,10 @@ class SchedulingLoop:
                 else:
                     await self._wait()
         finally:
-            reports.cancel()
-            await asyncio.gather(reports, return_exceptions=True)
+            tasks = [reports] if self._answering is None else [reports, self._answering.task]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def stop(self) -> None:
         """No decision from here on."""
@@ -88,15 +137,22 @@ class SchedulingLoop:
         """Waits for the bindings and evictions on their way, for no longer than that; how many were given up."""
         return await self.effects.drain(seconds)
 
+    def _act(self) -> None:
+        """What waits to be done between decisions; nothing while a decision is open."""
+        while self._acts and self.scheduler.asked is None:
+            self._acts.pop(0)()
+
     # ---- turns
 
     def _decide(self, end: float) -> bool:
         """Decides until then; False if there is nothing to decide any more, or may be nothing decided."""
         self._work.clear()
         self._act_on_the_rest()
+        self._act()
         while not self._held_until(self._timers.now()):
             decided = self._decide_one()
             self._act_on_the_rest()
+            self._act()
             if not decided:
                 return False
             if self._stopwatch.read() >= end:
@@ -104,8 +160,9 @@ class SchedulingLoop:
         return False
 
     def _held_until(self, now: float) -> float | None:
-        """Until when nothing may be decided: inf while there are too many bindings, None if something may be."""
-        if self.effects.binds.full:
+        """Until when nothing may be decided: inf while there are too many bindings, or extenders are asked; None if
+        something may be."""
+        if self.effects.binds.full or (self._answering is not None and not self._answering.task.done()):
             return inf
         return self._paused_until if now < self._paused_until else None
 
@@ -141,17 +198,42 @@ class SchedulingLoop:
     # ---- one pod
 
     def _decide_one(self) -> bool:
-        """Decides for the next pod that is due; False if none is."""
-        began, before = self._timers.now(), self._stopwatch.read()
-        step = None
+        """Decides for the next pod that is due, or goes on with the one for which extenders have answered; False if
+        there is none."""
+        before = self._stopwatch.read()
+        made: Step | Ask | None = None
         try:
-            step = self.scheduler.step(began)
-            if step is not None:
-                self._carry_out(step, self._stopwatch.read() - before)
+            waited, self._answering = self._answering, None
+            if waited is None:
+                made = self.scheduler.step(self._timers.now())
+            else:
+                before = waited.began
+                made = self.scheduler.answer(self._answers(waited), self._timers.now())
+            if isinstance(made, Step):
+                self._carry_out(made, self._stopwatch.read() - before)
+            elif made is not None:
+                self._ask(made, before)
         except Exception as error:  # noqa: BLE001 - a fault with one pod must not stop the others
-            self._failed(error, step)
+            self._failed(error, made if isinstance(made, Step) else None)
             return True
-        return step is not None
+        return made is not None
+
+    def _ask(self, ask: Ask, began: float) -> None:
+        """Has extenders asked; nothing is decided until they have answered, or failed to."""
+        assert self._extenders is not None, "there are extenders, and nobody to ask them"
+        task = asyncio.create_task(self._extenders.answers(ask))
+        task.add_done_callback(lambda _: self._work.set())
+        self._answering = Answering(ask, task, began)
+
+    def _answers(self, waited: Answering) -> Sequence[Answer]:
+        """What they answered. A fault of ksp is a failure of all."""
+        error = waited.task.exception()
+        if error is None:
+            return waited.task.result()
+        if not isinstance(error, Exception):
+            raise error
+        self._faults.caught("asking extenders", error, waited.ask.pod)
+        return waited.ask.failed(told(error))
 
     def _carry_out(self, step: Step, seconds: float) -> None:
         self._observer.decided(step, seconds)

@@ -235,17 +235,11 @@ def _counter(name: str, help: str, labels: tuple[str, ...], values: Mapping[Labe
 
 
 class BuildInfo(Collector):
-    """The version of ksp, and the policy that decides."""
-
-    def __init__(self, policy: str, sha256: str) -> None:
-        self._policy = policy
-        self._sha256 = sha256
+    """The version of ksp."""
 
     def collect(self) -> Iterable[Metric]:
         build = {"version": __version__, "python_version": platform.python_version()}
         yield InfoMetricFamily("ksp_build", "The version of ksp.", build)
-        policy = {"policy": self._policy, "sha256": self._sha256}
-        yield InfoMetricFamily("ksp_policy", "The policy that decides, and the hash of its files.", policy)
 
 
 def new_registry() -> CollectorRegistry:

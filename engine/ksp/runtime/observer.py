@@ -9,11 +9,13 @@ from typing import Protocol
 from ksp.core.changes import PodVolumes
 from ksp.core.scheduler import Step
 from ksp.model.info import PodInfo
+from ksp.policy.extender import Extender
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A binding on its way: of the pod, or, if there are `volumes`, of these before it. Times are those of the loop's
+    """A binding on its way: of the pod, by the `extender` if there is one, or, if there are `volumes`, of these before
+    it. Times are those of the loop's
     clock: when the pod was first seen waiting, when the attempt began, when it was known that this can be bound."""
 
     pod: PodInfo
@@ -23,6 +25,7 @@ class Binding:
     began: float
     decided: float
     volumes: PodVolumes | None = None
+    extender: Extender | None = None
 
 
 class Observer(Protocol):

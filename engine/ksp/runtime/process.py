@@ -1,7 +1,10 @@
 """The scheduler as a process: signals, and what is left to say when it ends.
 
-The first SIGTERM or SIGINT stops it in order. A second one ends it at once, with 128 and the signal's number: bindings
-that are on their way may then have happened or not, which the next start sees from the cluster.
+SIGHUP has the policy read again. The first SIGTERM or SIGINT stops it in order. A second one ends it at once, with 128
+and the signal's number: bindings that are on their way may then have happened or not, which the next start sees from
+the cluster.
+
+Who has lost the lease ends at once, with 1: another may lead, and nothing else makes sure that this one does not.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ksp.kube.errors import ConfigError
+from ksp.kube.leader_election.elector import LeadershipLostError
 from ksp.runtime import heap
 from ksp.runtime.app import App
 from ksp.runtime.log import entry
@@ -44,13 +48,24 @@ async def _main(options: Options, observers: Sequence[Observer]) -> None:
     loop = asyncio.get_running_loop()
     for each in SIGNALS:
         loop.add_signal_handler(each, _received, each, stop)
-    await App(options, observers=observers, when_synced=heap.settle).run(stop)
+    app = App(options, observers=observers, when_synced=heap.settle)
+    loop.add_signal_handler(signal.SIGHUP, app.reloading.again)
+    try:
+        await app.run(stop)
+    except LeadershipLostError as error:
+        _log.error(entry(str(error)))
+        _end(1)
 
 
 def _received(which: signal.Signals, stop: asyncio.Event) -> None:
     if stop.is_set():
         _log.warning(entry("ends at once", signal=which.name))
-        sys.stderr.flush()
-        os._exit(128 + which)
+        _end(128 + which)
     _log.info(entry("asked to stop", signal=which.name))
     stop.set()
+
+
+def _end(code: int) -> None:
+    """Now, whatever other threads and tasks wait for."""
+    sys.stderr.flush()
+    os._exit(code)

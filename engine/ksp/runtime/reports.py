@@ -40,11 +40,11 @@ class Reports:
     """Reports that wait to be sent: at most one for each pod that waits."""
 
     def __init__(
-        self, writer: ConditionWriter, current: Callable[[str], PodInfo | None],
+        self, writer: ConditionWriter, current: Callable[[Report | ClearNomination], PodInfo | None],
         caught: Callable[[str, Exception, PodInfo], None],
     ) -> None:  # fmt: skip
-        """`current` gives the pod of a uid as it is now, None if it waits no more. `caught` is told of a fault: with
-        what, which, and whose; the report is dropped."""
+        """`current` gives the report's pod as it is now, None if that is not to be said of it any more. `caught` is
+        told of a fault: with what, which, and whose; the report is dropped."""
         self._writer = writer
         self._current = current
         self._caught = caught
@@ -73,7 +73,7 @@ class Reports:
         while True:
             report = await self._next()
             uid = report.pod.uid
-            pod = self._current(uid)
+            pod = self._current(report)
             if pod is None:
                 self._unsaid.pop(uid, None)
                 continue

@@ -37,7 +37,10 @@ provider Both {
 provider More extends Both {}
 
 /// For all.
-profile "all" uses Both { Room.spare = 2 percentageOfNodesToScore = 50 }
+profile "all" uses Both {
+  Room.spare = 2 percentageOfNodesToScore = 50
+  preemption = false alwaysCheckAllPredicates = true
+}
 
 /// How many.
 const many = [1,
@@ -107,6 +110,8 @@ For all.
 
 - `Room.spare = 2`
 - `percentageOfNodesToScore = 50`
+- `preemption = false`
+- `alwaysCheckAllPredicates = true`
 
 ## Predicates
 

@@ -29,7 +29,6 @@ def test_arguments_are_the_values_of_all_parameters() -> None:
         (SHIPPED, "predicates { CheckVolumeBinding }", "", 600.0),
         (SHIPPED, "predicates { CheckVolumeBinding(bindTimeoutSeconds: 30) }", "", 30.0),
         (SHIPPED, "predicates { CheckVolumeBinding }", "CheckVolumeBinding.bindTimeoutSeconds = 0", 0.0),
-        (SHIPPED, "predicates { CheckVolumeBinding(bindTimeoutSeconds: -1) }", "", 0.0),  # the rule itself says no
         (OWN, "predicates { Own }", "", 600.0),
         (SHIPPED, "predicates { NoVolumeZoneConflict, NoDiskConflict }", "", None),
     ],
@@ -45,3 +44,6 @@ def test_plugin_arguments_say_it_as_they_do_for_kube_scheduler() -> None:
     assert module is not None
     (profile,) = profiles(module, {"VolumeBinding": {"bindTimeoutSeconds": 42}})
     assert (profile.bind_timeout, default_profile().bind_timeout) == (42.0, 600.0)
+    (profile,) = profiles(module, {"VolumeBinding": {"bindTimeoutSeconds": -1}})
+    assert profile.bind_timeout == 0
+    assert profile.bind_timeout_error.startswith("CheckVolumeBinding.bindTimeoutSeconds must be a number of seconds")

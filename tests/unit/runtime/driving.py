@@ -15,8 +15,9 @@ from ksp.core.scheduler import Scheduler, Step
 from ksp.kube.write.writes import Bound, Evicted, Failed, Gone, NotBound, Patched, VolumesWritten, Wrote
 from ksp.model.info import PodInfo
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
+from ksp.policy.extender import Extender
 from ksp.ports import Dice
-from ksp.runtime.loop import SchedulingLoop
+from ksp.runtime.loop import Extenders, SchedulingLoop
 from ksp.runtime.observer import Binding, Observer, Observers
 
 WITHIN = 5.0
@@ -178,13 +179,15 @@ class World:
 
     def __init__(
         self, limit: int = 100, dice: Dice | None = None, stopwatch: Stopwatch | None = None,
-        timers: VirtualTimers | None = None, observers: Sequence[Observer] = (),
+        timers: VirtualTimers | None = None, observers: Sequence[Observer] = (), extenders: Extenders | None = None,
+        configured: Sequence[Extender] = (),
     ) -> None:  # fmt: skip
+        """`extenders` are asked in the place of those that are `configured`."""
         self.timers = timers or VirtualTimers()
         self.writer = Writer()
         self.recorder = Recorder()
         self.seen = Seen()
-        self.scheduler = Scheduler([default_profile()], dice or FakeDice())
+        self.scheduler = Scheduler([default_profile()], dice or FakeDice(), extenders=configured)
         self.loop = SchedulingLoop(
             self.scheduler,
             self.writer,
@@ -193,6 +196,7 @@ class World:
             timers=self.timers,
             stopwatch=stopwatch or Stopwatch(),
             limit=limit,
+            extenders=extenders,
         )
 
 

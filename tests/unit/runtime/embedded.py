@@ -16,9 +16,10 @@ from aiohttp import web
 
 from ksp.apiserver.server import ApiServer
 from ksp.apiserver.strategy import User
+from ksp.policy.assemble import Policy
 from ksp.policy.load import DEFAULT, load, profiles
 from ksp.runtime.app import App
-from ksp.runtime.options import Options, Policy
+from ksp.runtime.options import Options
 from ksp.source.origin import Texts
 
 WITHIN = 30.0

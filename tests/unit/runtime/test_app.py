@@ -27,8 +27,9 @@ from tests.unit.runtime.embedded import (
 from ksp.apiserver.server import STATIC_USERS
 from ksp.kube.errors import ConfigError
 from ksp.kube.events.recorder import EventRecorder
+from ksp.policy.assemble import Policy
 from ksp.runtime.app import App, running
-from ksp.runtime.options import Options, Policy
+from ksp.runtime.options import Options
 
 TOKENS = {f"token-of-{name}": user for name, user in STATIC_USERS.items()}
 

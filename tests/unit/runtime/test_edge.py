@@ -5,7 +5,8 @@ from prometheus_client import CollectorRegistry
 from tests.unit.core.scheduling import info
 
 from ksp.kube.write.writes import Evicted, Failed, Patched
-from ksp.runtime.edge import EventWatch, ReflectorWatch, RequestWatch, WriteWatch
+from ksp.policy.extender import Extender
+from ksp.runtime.edge import EventWatch, ExtenderWatch, ReflectorWatch, RequestWatch, WriteWatch
 
 
 def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
@@ -117,3 +118,20 @@ def test_writes_and_events_are_counted_and_failures_said(caplog: pytest.LogCaptu
         "cannot write the condition of a pod pod=default/a error=forbidden",
         "cannot write an event error=rejected",
     ]
+
+
+def test_questions_to_extenders_are_counted_and_bad_answers_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    registry, extender = CollectorRegistry(), Extender("http://x", ignorable=True)
+    watch = ExtenderWatch(registry, lambda: 0.0)
+    caplog.set_level("INFO", logger="ksp")
+    for outcome, why in (("ok", ""), ("timeout", "too late"), ("timeout", "too late"), ("cancelled", "")):
+        watch.asked(extender, "filter", outcome, 0.5, why)
+    about = {"extender": "http://x", "verb": "filter"}
+    assert value(registry, "ksp_extender_requests_total", outcome="ok", **about) == 1
+    assert value(registry, "ksp_extender_requests_total", outcome="timeout", **about) == 2
+    assert value(registry, "ksp_extender_duration_seconds_sum", **about) == 2
+    (said,) = caplog.messages
+    assert said == (
+        "an extender gives no good answer url=http://x verb=filter outcome=timeout seconds=0.5 ignorable=True "
+        'error="too late"'
+    )

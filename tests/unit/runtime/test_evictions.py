@@ -144,7 +144,7 @@ async def test_a_victim_that_cannot_be_deleted_ends_it_and_the_user_is_told() ->
         ((victim, _),) = world.writer.evicted
         assert events(world, "FailedScheduling") == [
             ("high", MESSAGE),
-            ("high", f"cannot preempt default/{victim} on node n0: 403 Forbidden: no"),
+            ("high", f"cannot preempt pod {victim} on node n0: 403 Forbidden"),
         ]
         assert not world.scheduler.evictions.victims
         assert world.scheduler.queue.nominated_on("n0") == []
@@ -173,9 +173,8 @@ async def test_a_fault_while_evicting_counts_as_not_evicted() -> None:
         await world.writer.until(lambda w: ("high", "") in w.nominations)
     ((victim, _),) = world.writer.evicted
     assert world.seen.faults == [("evicting", victim)]
-    assert ("high", f"cannot preempt default/{victim} on node n0: internal error: a bug") in events(
-        world, "FailedScheduling"
-    )
+    said = "internal error: ValueError, see the scheduler's log"
+    assert ("high", f"cannot preempt pod {victim} on node n0: {said}") in events(world, "FailedScheduling")
 
 
 async def test_no_further_victim_goes_once_the_pod_that_preempts_has_gone_away() -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ksp.runtime.log import DECISIONS, Seldom, entry, set_up
+from ksp.runtime.log import DECISIONS, LogSettings, Seldom, entry, set_up
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +17,9 @@ def _as_it_was() -> Iterator[None]:
     root, ksp = logging.getLogger(), logging.getLogger("ksp")
     before = root.handlers[:], root.level, ksp.level
     yield
+    for handler in root.handlers:
+        if handler not in before[0]:
+            handler.close()
     root.handlers[:] = before[0]
     root.setLevel(before[1])  # which also empties the caches of what is enabled
     ksp.setLevel(before[2])
@@ -22,7 +27,7 @@ def _as_it_was() -> Iterator[None]:
 
 def log_of(verbosity: int) -> tuple[logging.Logger, io.StringIO]:
     stream = io.StringIO()
-    set_up(verbosity, stream)
+    set_up(LogSettings(verbosity), stream)
     return logging.getLogger("ksp.anything"), stream
 
 
@@ -96,3 +101,53 @@ def test_something_that_lasts_is_said_seldom() -> None:
     seldom.say("nodes", "waiting", second="any")
     said = [line.split("=")[-1] for line in stream.getvalue().splitlines()]
     assert said == ["0", "5", "15", "35", "75", "135", "195", "1000", "1005", "any"]
+
+
+# ---- JSON, and files
+
+
+def test_json_has_one_object_a_line() -> None:
+    stream = io.StringIO()
+    set_up(LogSettings(2, "json"), stream)
+    log = logging.getLogger("ksp.anything")
+    log.info(entry("synced", nodes=3, seconds=1.25, why='a "b"\n', msg="taken"))
+    log.warning("a bare %s", "text")
+    log.log(DECISIONS, entry("bound", pod="a/b"))
+    log.error("a fault", exc_info=ValueError("bug"))
+    said = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert all(isinstance(each.pop("ts"), float) for each in said)
+    trace = said[3].pop("trace")
+    assert trace == "ValueError: bug"
+    assert said == [
+        {"level": "info", "v": 0, "msg": "synced", "nodes": 3, "seconds": 1.25, "why": 'a "b"\n', "msg_": "taken"},
+        {"level": "warning", "v": 0, "msg": "a bare text"},
+        {"level": "info", "v": 2, "msg": "bound", "pod": "a/b"},
+        {"level": "error", "v": 0, "msg": "a fault"},
+    ]
+
+
+def test_a_file_gets_all_and_stderr_what_is_grave(tmp_path: Path) -> None:
+    stream, file = io.StringIO(), tmp_path / "log"
+    set_up(LogSettings(to_stderr=False, file=file), stream)
+    log = logging.getLogger("ksp.anything")
+    log.info("all is well")
+    log.error("it is not")
+    assert [line.split(" ", 2)[2] for line in file.read_text().splitlines()] == ["all is well", "it is not"]
+    assert [line.split(" ", 2)[2] for line in stream.getvalue().splitlines()] == ["it is not"]
+
+
+def test_a_file_that_is_full_begins_anew(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    set_up(LogSettings(to_stderr=False, file=file, max_bytes=100), io.StringIO())
+    for number in range(5):
+        logging.getLogger("ksp.anything").info("entry %d of some length", number)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["log", "log.1"]
+    assert file.stat().st_size <= 100
+    assert "entry 4" in file.read_text()
+
+
+def test_without_a_file_all_goes_to_stderr() -> None:
+    stream = io.StringIO()
+    set_up(LogSettings(to_stderr=False), stream)
+    logging.getLogger("ksp.anything").info("all is well")
+    assert "all is well" in stream.getvalue()

@@ -318,7 +318,7 @@ async def test_a_fault_while_binding_counts_as_not_bound() -> None:
     async with running(world):
         await world.writer.until(lambda w: bool(w.conditions))
         assert world.seen.faults == [("binding", "a")]
-        assert world.seen.failures == [("a", "internal error: a bug")]
+        assert world.seen.failures == [("a", "internal error: ValueError, see the scheduler's log")]
         assert world.scheduler.state.nodes["n1"].pod_count == 0
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.runtime.embedded import policy
 
 from ksp.kube.errors import ConfigError
+from ksp.kube.leader_election.elector import LeadershipLostError
 from ksp.runtime import process
 from ksp.runtime.app import App
 from ksp.runtime.options import Options
@@ -46,3 +47,23 @@ def test_a_configuration_that_cannot_be_used_is_left_to_the_caller(
     with pytest.raises(ConfigError, match="a wrong token"):
         process.run_process(Options(policy()))
     assert caplog.records == []
+
+
+def test_who_has_lost_the_lease_ends_at_once_with_1(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class EndedError(BaseException):
+        pass
+
+    def end(code: int) -> None:
+        raise EndedError(code)
+
+    async def lose(self: App, stop: asyncio.Event) -> None:
+        raise LeadershipLostError("leaderelection lost: the lease is held by somebody")
+
+    monkeypatch.setattr(App, "run", lose)
+    monkeypatch.setattr("os._exit", end)
+    with pytest.raises(EndedError) as error:
+        process.run_process(Options(policy()))
+    assert error.value.args == (1,)
+    assert caplog.messages == ["leaderelection lost: the lease is held by somebody"]

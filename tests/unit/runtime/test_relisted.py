@@ -16,7 +16,7 @@ from tests.unit.kube.running import PAGES, Running, informers_at
 from ksp.core.cache import CachePhase
 from ksp.core.changes import SetNode
 from ksp.core.queue import Place
-from ksp.core.scheduler import Scheduler
+from ksp.core.scheduler import Scheduler, Step
 from ksp.kube.watch.reflector import ReflectorSettings
 from ksp.runtime.changes import PodHandler
 
@@ -45,7 +45,7 @@ class Bound:
     async def bind(self) -> None:
         await self.running.until(lambda: UID in self.core.queue)
         step = self.core.step(self._timers.now())
-        assert step is not None
+        assert isinstance(step, Step)
         assert step.decision.node == "n"
         self._timers.elapse(1)
         self.core.bind_succeeded(UID, self._timers.now())

@@ -43,7 +43,7 @@ class Writer:
 @asynccontextmanager
 async def sending(writer: Writer, *waiting: str) -> AsyncIterator[Reports]:
     pods = {name: info(name) for name in waiting}
-    reports = Reports(writer, pods.get, writer.caught)
+    reports = Reports(writer, lambda report: pods.get(report.pod.uid), writer.caught)
     async with asyncio.timeout(WITHIN):
         task = asyncio.create_task(reports.run())
         yield reports

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,8 +10,10 @@ import pytest
 from prometheus_client import Counter
 
 from ksp.kube.errors import ConfigError
+from ksp.policy.configuration import Configuration, write_configuration
+from ksp.policy.extender import Extender, ExtenderTLS
 from ksp.runtime.metrics import new_registry
-from ksp.runtime.serve import StatusServer, is_loopback
+from ksp.runtime.serve import StatusServer, is_loopback, without_keys
 
 
 class Checks:
@@ -100,9 +103,7 @@ async def test_a_port_that_is_taken_is_a_clear_error() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError) as error:
             await StatusServer(new_registry(), {}).start("127.0.0.1", port)
-    assert str(error.value) == (
-        f"port {port} of 127.0.0.1 is in use: choose another with --port, or 0 for no metrics and health checks"
-    )
+    assert str(error.value) == (f"port {port} of 127.0.0.1 is in use: choose another with --port, or 0 for none")
 
 
 async def test_an_address_of_another_machine_is_a_clear_error() -> None:
@@ -113,3 +114,16 @@ async def test_an_address_of_another_machine_is_a_clear_error() -> None:
 def test_loopback_addresses() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "example.org", "")))
+
+
+def test_private_keys_of_a_configuration_are_not_shown() -> None:
+    key = b"a private key" + bytes(range(256)) * 20
+    extender = Extender("http://x", filter_verb="f", tls=ExtenderTLS(key_data=key, cert_data=b"public"))
+    text = write_configuration(Configuration(extenders=(extender,)))
+    encoded = base64.b64encode(key).decode()
+    assert encoded in text
+    shown = without_keys(text)
+    assert encoded[:40] not in shown
+    assert "keyData: REDACTED\n" in shown
+    assert base64.b64encode(b"public").decode() in shown
+    assert without_keys('{"keyData":"abc=","certData":"x"}') == '{"keyData":"REDACTED","certData":"x"}'
