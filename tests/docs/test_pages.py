@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ksp.check.program import Checker
-from ksp.source.origin import Texts
+from ksp.source.origin import SHIPPED, Texts
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -66,7 +66,7 @@ def policies() -> list[tuple[str, str]]:
 def test_policies_have_no_mistakes(name: str, text: str) -> None:
     checker = Checker(Texts({name: text}))
     assert checker.check(name) is not None
-    assert checker.report.found == []
+    assert [found for found in checker.report.found if not found.span.source.name.startswith(SHIPPED)] == []
 
 
 def errors_of_volumes() -> list[str]:
