@@ -7,7 +7,7 @@ import contextlib
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,15 @@ from tests.cluster.view import Cluster
 from ksp.kube.auth.config import load_cluster
 from ksp.kube.errors import ApiError
 from ksp.kube.http.client import Client
+from ksp.policy.assemble import Policy
+from ksp.policy.extender import Extender
 from ksp.runtime.app import App, running
 from ksp.runtime.options import Options
 from ksp.sim.actor import Actor
 
 Scheduling = Callable[..., AbstractAsyncContextManager[App]]
+BACKOFF = 0.1
+"""Seconds that a pod which found no node waits at first: most tests wait for its next attempt."""
 GOODBYE = 0.3
 """Seconds in which a TLS connection that was given up ends in order. Nothing tells when it has, and a loop that ends
 before leaves a socket open, which pytest takes for a failure."""
@@ -57,6 +61,13 @@ async def server(server_kind: str, started: Server | None, tmp_path: Path) -> As
         return
     async with servers.embedded(server_kind, tmp_path) as embedded:
         yield embedded
+
+
+@pytest.fixture
+def once(server_kind: str) -> None:
+    """Once is enough where it is not the server that matters."""
+    if server_kind != servers.kinds()[-1]:
+        pytest.skip("what does not depend on the server is shown once")
 
 
 @pytest.fixture
@@ -94,11 +105,19 @@ async def _policy_group(client: Client) -> str:
 @pytest.fixture
 def scheduling(server: Server, cluster: Cluster) -> Scheduling:
     """Runs the scheduler: `async with scheduling(unread_fields=...) as app`. Flags are those of `Options`; and
-    `bind_timeout` are the seconds in which claims have to be bound."""
+    `bind_timeout` are the seconds in which claims have to be bound. A `policy` has the scheduler's name."""
 
-    def start(*, bind_timeout: int | None = None, **flags: Any) -> AbstractAsyncContextManager[App]:
-        policy = default_policy(cluster.scheduler, bind_timeout)
-        options = Options(policy, str(server.kubeconfig), **({"port": None, "seed": 1} | flags))
+    def start(
+        *,
+        bind_timeout: int | None = None,
+        extenders: Sequence[Extender] = (),
+        policy: Policy | None = None,
+        **flags: Any,
+    ) -> AbstractAsyncContextManager[App]:
+        policy = policy or default_policy(cluster.scheduler, bind_timeout, extenders)
+        options = Options(
+            policy, str(server.kubeconfig), **({"port": None, "seed": 1, "initial_backoff": BACKOFF} | flags)
+        )
         return running(App(options))
 
     return start

@@ -10,7 +10,7 @@ async def test_a_pod_takes_the_place_of_one_of_lower_priority(cluster: Cluster, 
     node, high = await cluster.node("only", cpu="1"), await cluster.priority("high", 1000)
     async with scheduling():
         await settled(cluster, "low")
-        await cluster.pod("high", cpu="800m", priorityClassName=high)
+        uid = (await cluster.pod("high", cpu="800m", priorityClassName=high))["metadata"]["uid"]
         assert await cluster.nominated("high") == node
         victim = await cluster.until(cluster.pods, "low", goes)
         told = condition(victim, "DisruptionTarget")
@@ -24,7 +24,7 @@ async def test_a_pod_takes_the_place_of_one_of_lower_priority(cluster: Cluster, 
         assert (told["status"], told["reason"]) == ("True", "PreemptionByScheduler")
         assert told["message"] == f"{cluster.scheduler}: preempting to accommodate a higher priority pod"
     assert event["type"] == "Normal"
-    assert event["message"] == f"Preempted by {cluster.namespace}/high on node {node}"
+    assert event["message"] == f"Preempted by pod {uid} on node {node}"
     assert waiting["reason"] == "Unschedulable"
 
 

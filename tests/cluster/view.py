@@ -76,7 +76,10 @@ class Cluster:
         await self.until("/api/v1/nodes", full, is_usable)
         return full
 
-    async def pod(self, name: str, *, cpu: str = "100m", scheduler: str | None = None, **spec: Any) -> Json:
+    async def pod(
+        self, name: str, *, cpu: str = "100m", scheduler: str | None = None, annotations: Json | None = None,
+        **spec: Any,
+    ) -> Json:  # fmt: skip
         """A pod that only the test's own nodes can take, as the server made it."""
         wanted = {
             "schedulerName": self.scheduler if scheduler is None else scheduler,
@@ -85,7 +88,8 @@ class Cluster:
             "nodeSelector": {LABEL: self.token},
             "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}],
         }
-        pod = {"metadata": {"name": name, "labels": {"app": name}}, "spec": wanted | spec}
+        metadata = {"name": name, "labels": {"app": name}, "annotations": annotations or {}}
+        pod = {"metadata": metadata, "spec": wanted | spec}
         return await self.send("POST", self.pods, pod)
 
     async def priority(self, name: str, value: int, **fields: Any) -> str:

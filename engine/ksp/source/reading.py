@@ -93,6 +93,11 @@ def _decoded(content: bytes, name: str) -> Source | Diagnostic:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return _refused("KSP0103", f"the file is not UTF-8 text: line {line}", name, "save it as UTF-8")
-    if not looks_like_policy(text):
-        return not_a_policy(name)
-    return Source(name, text)
+    return source_of(text, name)
+
+
+def source_of(text: str, name: str) -> Source | Diagnostic:
+    """A text that is in memory already, or why it cannot be a policy."""
+    if len(text) > MAX_FILE_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_FILE_BYTES:
+        return too_large(name)
+    return Source(name, text) if looks_like_policy(text) else not_a_policy(name)

@@ -51,6 +51,11 @@ class Span:
     def text(self) -> str:
         return self.source.text[self.start : self.end]
 
+    @property
+    def where(self) -> str:
+        """`FILE:LINE` of its start, as editors take it."""
+        return f"{self.source.name}:{self.source.place(self.start)[0]}"
+
     def to(self, other: Span) -> Span:
         """From the start of this one to the end of the other."""
         return Span(self.source, self.start, other.end)
