@@ -48,7 +48,7 @@ class Scene:
     def step(self) -> Step:
         self.time += 0.1
         step = self.scheduler.step(self.time)
-        assert step is not None
+        assert isinstance(step, Step)
         self.follower.decided(step, 0.0)
         return step
 
