@@ -40,9 +40,9 @@ async def test_a_protected_pod_is_spared_and_goes_only_if_it_must(cluster: Clust
         await cluster.let_go("plain")
         assert await cluster.bound("high") == node
         assert not goes(await cluster.send("GET", f"{cluster.pods}/guarded"))
-        await cluster.pod("highest", cpu="1", priorityClassName=highest)
-        await cluster.event("guarded", "Preempted", "highest")
-        await cluster.event("high", "Preempted", "highest")
+        by = (await cluster.pod("highest", cpu="1", priorityClassName=highest))["metadata"]["uid"]
+        await cluster.event("guarded", "Preempted", by)
+        await cluster.event("high", "Preempted", by)
         await cluster.let_go("guarded")
         assert await cluster.bound("highest") == node
 

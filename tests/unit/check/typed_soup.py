@@ -97,7 +97,7 @@ VIEWS = """
   view leader = first p in cluster.pods where p.labels["leader"] == "yes"
 """
 PREDICATE = """predicate P {{{views}
-  collect {{ for x, y in {labels} {{ deny "a ${{x}}" when {bool} && x != y }} deny "b" when {bool} }}
+  collect {{ for x, y in {labels} {{ deny "a ${{size(x)}}" when {bool} && x != y }} deny "b" when {bool} }}
   let late = {int}
   stop when {bool}
   fail "c ${{late}}" when late == {int}
