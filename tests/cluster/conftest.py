@@ -28,8 +28,6 @@ from ksp.runtime.options import Options
 from ksp.sim.actor import Actor
 
 Scheduling = Callable[..., AbstractAsyncContextManager[App]]
-BACKOFF = 0.1
-"""Seconds that a pod which found no node waits at first: most tests wait for its next attempt."""
 GOODBYE = 0.3
 """Seconds in which a TLS connection that was given up ends in order. Nothing tells when it has, and a loop that ends
 before leaves a socket open, which pytest takes for a failure."""
@@ -115,9 +113,7 @@ def scheduling(server: Server, cluster: Cluster) -> Scheduling:
         **flags: Any,
     ) -> AbstractAsyncContextManager[App]:
         policy = policy or default_policy(cluster.scheduler, bind_timeout, extenders)
-        options = Options(
-            policy, str(server.kubeconfig), **({"port": None, "seed": 1, "initial_backoff": BACKOFF} | flags)
-        )
+        options = Options(policy, str(server.kubeconfig), **({"port": None, "seed": 1} | flags))
         return running(App(options))
 
     return start

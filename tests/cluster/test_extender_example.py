@@ -7,14 +7,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from aiohttp import web
 from tests.cluster.conftest import Scheduling
 from tests.cluster.view import Cluster
 
-from ksp.policy.assemble import Policy, Settings, assemble
 from ksp.policy.configuration import read_configuration
-from ksp.policy.texts import PolicyTexts
+from ksp.policy.extender import Extender
+from ksp.policy.legacy import configuration, read_policy
 
 FOLDER = Path(__file__).parents[2] / "examples" / "extender"
 ADDRESS = "127.0.0.1:8888"
@@ -32,26 +31,23 @@ async def served() -> AsyncGenerator[str, None]:
         await runner.cleanup()
 
 
-def policy_of(file: str, address: str, scheduler: str) -> Policy:
-    """What the file says, with an extender at that address."""
-    text = (FOLDER / file).read_text(encoding="utf-8")
+def configured(address: str = ADDRESS) -> tuple[Extender, ...]:
+    """The extenders of the configuration, at that address."""
+    text = (FOLDER / "configuration.yaml").read_text(encoding="utf-8")
     assert ADDRESS in text
-    text = text.replace(ADDRESS, address)
-    if file.endswith(".json"):
-        return assemble(PolicyTexts(file, {file: text}, (), file), Settings(scheduler))
-    text += f"profiles: [{{schedulerName: {scheduler}}}]\n"
-    configuration = read_configuration(text, file)
-    return assemble(PolicyTexts("", {}, (configuration.rules,)), Settings(configuration=configuration))
+    return read_configuration(text.replace(ADDRESS, address), "configuration.yaml").extenders
 
 
-@pytest.mark.parametrize("file", ["configuration.yaml", "policy.json"])
-async def test_pods_go_where_their_licences_are(
-    file: str, cluster: Cluster, scheduling: Scheduling, once: None
-) -> None:
+def test_the_policy_says_the_same() -> None:
+    text = (FOLDER / "policy.json").read_text(encoding="utf-8")
+    assert configuration(read_policy(text, "policy.json")).extenders == configured()
+
+
+async def test_pods_go_where_their_licences_are(cluster: Cluster, scheduling: Scheduling, once: None) -> None:
     plain, licensed = await cluster.node("plain"), await cluster.node("licensed")
     licences = {"metadata": {"annotations": {"example.com/licences": "cad,video"}}}
     await cluster.patch(f"/api/v1/nodes/{licensed}", licences)
-    async with served() as address, scheduling(policy=policy_of(file, address, cluster.scheduler)):
+    async with served() as address, scheduling(extenders=configured(address)):
         for name, licence in (("draws", "cad"), ("flies", "wings"), ("idles", "")):
             await cluster.pod(name, annotations={"example.com/licence": licence} if licence else {})
         assert await cluster.bound("draws") == licensed

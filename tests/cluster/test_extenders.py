@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.cluster.brisk import BriskTimers
 from tests.cluster.conftest import Scheduling
-from tests.cluster.reloads import until, written
-from tests.cluster.servers import Server
 from tests.cluster.test_preemption import goes, settled
 from tests.cluster.view import Cluster, Json
 from tests.unit.kube.certificates import Authority
@@ -22,13 +18,13 @@ from ksp.core.changes import SetNode
 from ksp.policy.assemble import Settings, assemble
 from ksp.policy.extender import Extender, ExtenderTLS
 from ksp.policy.texts import PolicyTexts
-from ksp.runtime.app import App, running
-from ksp.runtime.options import Options
-from ksp.runtime.reload.sources import LegacyFileSource
+from ksp.runtime.app import App
 
 GPU = "example.com/gpu"
 SHORT = 0.2
 """Seconds after which an extender that never answers is given up."""
+FEW_RULES: Json = {"predicates": [{"name": "PodFitsResources"}], "priorities": []}
+"""Of a Policy: to compile all takes a second."""
 
 
 def extender(server: ExtenderServer, *verbs: str, **fields: Any) -> Extender:
@@ -242,7 +238,7 @@ async def test_resources_that_an_extender_manages(cluster: Cluster, scheduling: 
             "urlPrefix": server.url, "filterVerb": "filter", "httpTimeout": 20_000_000_000,
             "managedResources": [{"name": GPU, "ignoredByScheduler": True}],
         }  # fmt: skip
-        legacy = json.dumps({"kind": "Policy", "apiVersion": "v1", "extenders": [manager]})
+        legacy = json.dumps({"kind": "Policy", "apiVersion": "v1", **FEW_RULES, "extenders": [manager]})
         texts = PolicyTexts("policy.cfg", {"policy.cfg": legacy}, (), "policy.cfg")
         async with scheduling(policy=assemble(texts, Settings(cluster.scheduler))):
             resources = {"requests": {"cpu": "100m", GPU: "1"}, "limits": {GPU: "1"}}
@@ -358,35 +354,3 @@ async def test_over_tls(cluster: Cluster, scheduling: Scheduling, once: None) ->
             await cluster.pod("p")
             assert await cluster.bound("p") == node
     assert server.url.startswith("https://")
-
-
-# ---- reloads
-
-
-def policy_text(*servers: ExtenderServer) -> str:
-    """A Policy with these extenders, which filter."""
-    extenders = [{"urlPrefix": each.url, "filterVerb": "filter", "httpTimeout": 20_000_000_000} for each in servers]
-    return json.dumps({"kind": "Policy", "apiVersion": "v1", "extenders": extenders})
-
-
-async def test_a_reload_brings_an_extender(cluster: Cluster, server: Server, once: None, tmp_path: Path) -> None:
-    """What it is sent has been there before anything was kept for extenders."""
-    file, settings = tmp_path / "policy.cfg", Settings(cluster.scheduler)
-    file.write_text(policy_text())
-    nodes = {name: await cluster.node(name) for name in ("a", "b")}
-    source = LegacyFileSource(str(file))
-    options = Options(
-        assemble(source.read(), settings), str(server.kubeconfig), port=None, seed=1, source=source, settings=settings
-    )
-    app = App(options, timers=BriskTimers(), environ={})
-    async with extending({"filter": only(nodes["b"])}) as extender, running(app):
-        await cluster.pod("before")
-        await cluster.bound("before")
-        written(file, policy_text(extender))
-        await until(app, lambda app: app.status.status.generation == 2)
-        await cluster.pod("after")
-        assert await cluster.bound("after") == nodes["b"]
-    (asked,) = extender.asked["filter"]
-    assert sorted(names(asked)) == sorted(nodes.values())
-    assert all(node["status"]["allocatable"] for node in asked["Nodes"]["items"])
-    assert asked["Pod"]["spec"]["containers"][0]["image"] == "none"

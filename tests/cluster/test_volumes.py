@@ -128,7 +128,7 @@ async def test_a_pod_that_goes_while_it_waits_for_volumes_gives_its_place_back(
 
 
 async def test_a_pod_waits_until_its_claim_is_there_and_bound(cluster: Cluster, scheduling: Scheduling) -> None:
-    """A class that does not wait: the claim has to be bound first, by others. Takes two backoffs."""
+    """A class that does not wait: the claim has to be bound first, by others. Takes two backoffs, 1 s and 2 s."""
     node = await cluster.node("a")
     await cluster.node("b")
     at_once = await cluster.storage_class("at-once", mode="Immediate", acted=False)

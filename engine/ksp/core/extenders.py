@@ -107,7 +107,7 @@ def filtered(extenders: Sequence[Extender], nodes: Sequence[str]) -> Asking[Left
         answer = _fitting((yield (Filter(extender, left.nodes),)), FilterAnswer)
         if isinstance(answer, FilterAnswer) and (unknown := _unknown(answer.nodes, left.nodes)):
             answer = Failed(
-                f'extender "{extender.url_prefix}" claims a filtered node "{unknown}" '
+                f'extender "{extender.name}" claims a filtered node "{unknown}" '
                 "which is not found in the input node list"
             )
         if isinstance(answer, FilterAnswer):

@@ -2,7 +2,9 @@
 
 While there are `limit` of them the loop decides for nobody, so that no more pods are assumed than the API server can be
 told of soon. A pod that waits until the cluster has bound its volumes is none of them: the core waits for that. When
-that is done it is bound, be there `limit` others or not.
+that is done it is bound, be there `limit` others or not. Nor are those that extenders do: at most `limit` of these are
+under way at a time, too, and the others wait for their turn, but they hold up nobody else, or an extender that does not
+answer would stop all.
 
 While the API server cannot be reached, a binding waits and is tried again every second or so: nothing was processed, so
 nothing can happen twice, and the decision stays good as long as the pod waits and the node is there.
@@ -27,6 +29,7 @@ Outcome = Bound | VolumesWritten | NotBound | Exception
 
 AGAIN: Final = 0.8
 """Seconds, and up to half as many more, before a binding for which there was no connection is tried again."""
+NOT_WANTED: Final = "the pod or the node went away before the extender was asked"
 
 
 class BindWriter(Protocol):
@@ -86,10 +89,12 @@ class Binds:
         self._extenders = extenders
         self._open: dict[asyncio.Task[None], Binding] = {}
         self._uids: set[str] = set()
+        self._own = 0
+        self._turn = asyncio.Semaphore(limit)
 
     @property
     def full(self) -> bool:
-        return len(self._open) >= self.limit
+        return self._own >= self.limit
 
     def __len__(self) -> int:
         return len(self._open)
@@ -98,6 +103,7 @@ class Binds:
         """Bind; the keeper is told the outcome. The pod must not be being bound already."""
         assert binding.pod.uid not in self._uids
         self._uids.add(binding.pod.uid)
+        self._own += binding.extender is None
         task = asyncio.get_running_loop().create_task(self._carry_out(binding))
         self._open[task] = binding
 
@@ -121,6 +127,7 @@ class Binds:
             assert task is not None
             del self._open[task]
             self._uids.discard(binding.pod.uid)
+            self._own -= binding.extender is None
         self._keeper.bind_ended(binding, outcome)
 
     async def _bind(self, binding: Binding) -> Bound | VolumesWritten | NotBound:
@@ -134,8 +141,15 @@ class Binds:
     async def _write(self, binding: Binding) -> Bound | VolumesWritten | NotBound:
         pod, node, volumes = binding.pod, binding.node, binding.volumes
         if binding.extender is not None:
-            assert self._extenders is not None, "an extender binds, and there is nobody to ask it"
-            return await self._extenders.bind(binding.extender, pod, node)
+            return await self._extended(binding, binding.extender)
         if volumes is None:
             return await self._writer.bind(pod, node)
         return await self._writer.bind_volumes(pod, node, volumes.static, volumes.dynamic, self._keeper.wrote)
+
+    async def _extended(self, binding: Binding, extender: Extender) -> Bound | NotBound:
+        """Bound by the extender, when it is its turn."""
+        assert self._extenders is not None, "an extender binds, and there is nobody to ask it"
+        async with self._turn:
+            if not self._keeper.still_wanted(binding):
+                return NotBound(NOT_WANTED)
+            return await self._extenders.bind(extender, binding.pod, binding.node)

@@ -1,12 +1,13 @@
 """The JSON of pods and nodes, as the API server wrote it, for extenders.
 
 It comes from the informers' stores, where it is kept while some extender may be sent it (`ksp.kube.watch.raw`). Who was
-in a store before that began, since a reload brought the first extender, is listed once. Objects that are gone by now
-have no JSON.
+in a store before that began, since a reload brought the first extender, is listed once: of pods those that wait for a
+node, unless an extender may be sent others, too. Objects that are gone by now have no JSON.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -23,6 +24,8 @@ from ksp.model.node import Node
 from ksp.model.pod import Pod
 
 PAGE: Final = 500
+WAITING: Final = "spec.nodeName="
+"""The field selector of pods that wait for a node."""
 
 
 class Informers(Protocol):
@@ -32,16 +35,23 @@ class Informers(Protocol):
 
 
 class Bodies:
-    """`reader` is asked for lists of what is not kept."""
+    """`reader` is asked for lists of what is not there of what is to be `kept`."""
 
-    def __init__(self, informers: Informers, reader: Reader) -> None:
+    def __init__(self, informers: Informers, reader: Reader, kept: Kept) -> None:
         pods, nodes = informers.informer("Pod"), informers.informer("Node")
-        everything = Kept(pods=True, nodes=True)
-        self._pods: _Known = _Known(pods.lister, reader, replace(RESOURCES["Pod"], with_bytes=everything.pod))
-        self._nodes: _Known = _Known(nodes.lister, reader, replace(RESOURCES["Node"], with_bytes=everything.node))
+        self._pods: _Known = _Known(
+            pods.lister, reader, replace(RESOURCES["Pod"], with_bytes=kept.pod), lambda: "" if kept.pods else WAITING
+        )
+        self._nodes: _Known = _Known(nodes.lister, reader, replace(RESOURCES["Node"], with_bytes=kept.node))
         self._version = 0
         self._joined: tuple[int, Sequence[str], bytes] = -1, (), b""
         nodes.add_handler(_Changes(self._changed))
+
+    def forget(self) -> None:
+        """Something else is to be kept from now on: nothing that was listed stays."""
+        self._joined = -1, (), b""
+        self._pods.forget()
+        self._nodes.forget()
 
     def _changed(self) -> None:
         self._version += 1
@@ -74,12 +84,20 @@ class Bodies:
 class _Known:
     """The objects of a kind."""
 
-    def __init__(self, lister: Lister[Any], reader: Reader, resource: Resource) -> None:
+    def __init__(
+        self, lister: Lister[Any], reader: Reader, resource: Resource, which: Callable[[], str] = lambda: ""
+    ) -> None:
+        """`which` is a field selector of those that are to be listed."""
         self._lister = lister
         self._reader = reader
         self._resource = resource
+        self._which = which
         self._listed: dict[str, RawPod | RawNode] = {}
         self._in_vain: dict[str, object] = {}
+        self._listing = asyncio.Lock()
+
+    def forget(self) -> None:
+        self._listed, self._in_vain = {}, {}
 
     def bytes_of(self, key: str, uid: str = "") -> bytes | None:
         """Of the object with the key and the uid, if there is one."""
@@ -87,23 +105,30 @@ class _Known:
         if known is None or (uid and known.metadata.uid != uid):
             return None
         if has_bytes(known):
+            self._listed.pop(key, None)
             return known.raw
         listed = self._listed.get(key)
         return listed.raw if listed is not None and listed.metadata.uid == known.metadata.uid else None
 
     async def complete(self, keys: Collection[str]) -> None:
-        """List all objects if of some that are there no bytes are known. One of which a list knew nothing is not looked
+        """List the objects if of some that are there no bytes are known. One of which a list knew nothing is not looked
         for again until it is another. Raises KubeError."""
+        async with self._listing:
+            await self._complete(keys)
+
+    async def _complete(self, keys: Collection[str]) -> None:
         missing = {key: known for key in keys if (known := self._lister.get(key)) is not None}
         missing = {key: known for key, known in missing.items() if self.bytes_of(key) is None}
         if all(self._in_vain.get(key) is known for key, known in missing.items()):
             return
         await self._list()
-        self._in_vain = {key: known for key, known in missing.items() if self.bytes_of(key) is None}
+        in_vain = self._in_vain | {key: known for key, known in missing.items() if self.bytes_of(key) is None}
+        self._in_vain = {key: known for key, known in in_vain.items() if self._lister.get(key) is known}
 
     async def _list(self) -> None:
         resource = self._resource
-        query = {"fieldSelector": resource.fields} if resource.fields else {}
+        fields = ",".join(filter(None, (resource.fields, self._which())))
+        query = {"fieldSelector": fields} if fields else {}
         found: dict[str, RawPod | RawNode] = {}
         pages = read_pages(self._reader, resource.path_in(resource.versions[0]), query, PAGE)
         async with aclosing(pages):
@@ -112,7 +137,7 @@ class _Known:
                     made = read_object(resource, item)
                     if isinstance(made, Readable) and has_bytes(made.value):
                         found[made.key] = made.value
-        self._listed = found
+        self._listed = {key: value for key, value in found.items() if not has_bytes(self._lister.get(key))}
 
 
 class _Changes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, assert_never
 
@@ -31,7 +32,7 @@ from ksp.kube.extenders import Asked, ExtenderClient, ExtenderError, NodeBodies,
 from ksp.kube.extenders.trust import caution_of
 from ksp.kube.timers import Timers
 from ksp.kube.watch.raw import Kept
-from ksp.kube.write.settling import Kind, Sent
+from ksp.kube.write.settling import DEAD_AFTER, Kind, Sent
 from ksp.kube.write.writes import Bound, NotBound, Send
 from ksp.model.info import PodInfo
 from ksp.policy.extender import Extender
@@ -57,9 +58,9 @@ class BindSettler(Protocol):
 
 
 class Questions:
-    """`extenders` gives those of the generation that decides. `kept` is told of them, so that what they are sent is
-    kept. What became of their bindings the `writer` finds out. With a `fence` nobody is asked to bind while that is not
-    true."""
+    """`extenders` gives those of the generation that decides; `follow` is called when it may be another. `kept` is told
+    of them, so that what they are sent is kept. What became of their bindings the `writer` finds out. With a `fence`
+    nobody is asked to bind while that is not true."""
 
     def __init__(
         self, extenders: Callable[[], Iterable[Extender]], bodies: Bodies, kept: Kept, writer: BindSettler,
@@ -78,7 +79,6 @@ class Questions:
 
     async def answers(self, ask: Ask) -> tuple[Answer, ...]:
         """One for each question, in order."""
-        self._follow()
         try:
             pod = await self._bodies.pod(ask.pod)
         except KubeError as error:
@@ -102,7 +102,7 @@ class Questions:
         try:
             await self._client(extender).bind(pod.name, pod.namespace, pod.metadata.uid, node)
         except ExtenderError as error:
-            return Sent(KINDS[error.outcome], str(error))
+            return Sent(KINDS[error.outcome], str(error), dead_after=min(extender.timeout, DEAD_AFTER))
         return Sent(Kind.DONE)
 
     async def close(self) -> None:
@@ -160,10 +160,13 @@ class Questions:
                 _log.warning(entry("extender", url=extender.name, note=caution))
         return client
 
-    def _follow(self) -> None:
-        """Those that are not asked by this generation any more are given up."""
+    def follow(self) -> None:
+        """Those that are not asked by this generation any more are given up, and what was kept for them."""
         now = set(self._extenders())
+        before = replace(self._kept)
         self._kept.use(now)
+        if self._kept != before:
+            self._bodies.forget()
         for extender in [each for each in self._clients if each not in now]:
             client = self._clients.pop(extender)
             client.retire()

@@ -47,6 +47,10 @@ Asked = Callable[[Extender, Verb, Outcome, float, str], None]
 ROOM: Final = 16 * 2**20
 """Bytes that an answer may always have; and four times as many as the question had, which holds what it repeats."""
 ANSWER_TO_BYTES: Final = 4
+VALUES: Final = 200_000
+"""Commas that an answer may always have; and twice as many as the question. What is read takes a microsecond or two,
+and a hundred bytes, for each, while nothing else happens."""
+ANSWER_TO_VALUES: Final = 2
 SAID: Final = 1000
 """Bytes of an extender's own text that are shown."""
 CONNECTING: Final = 0.8
@@ -155,7 +159,7 @@ class ExtenderClient:
                 target = f"/{quote(path, safe=_SAFE)}"
                 response = await pool.open("POST", target, HEADERS, body, CONNECTING * allowed)
                 try:
-                    return await self._whole(response, path, ROOM + ANSWER_TO_BYTES * len(body))
+                    answer = await self._whole(response, path, ROOM + ANSWER_TO_BYTES * len(body))
                 finally:
                     await pool.done(response)
         except TimeoutError as error:
@@ -167,6 +171,10 @@ class ExtenderClient:
             raise self._failed("lost", f"no answer to {path}: {error}") from error
         except ConfigError as error:
             raise self._failed("unreachable", f"{error}") from error
+        values = answer.count(b",")
+        if values > VALUES and values > VALUES + ANSWER_TO_VALUES * body.count(b","):
+            raise self._failed("malformed", f"its answer to {path} has {values} values, which is more than it can mean")
+        return answer
 
     async def _whole(self, response: aiohttp.ClientResponse, path: str, most: int) -> bytes:
         if response.status != 200:

@@ -138,7 +138,8 @@ def binding_args(name: str, namespace: str, uid: str, node: str) -> bytes:
 
 def read_filter(body: bytes, *, by_name: bool) -> FilterResult:
     """ExtenderFilterResult. Which nodes are left an extender that is asked `by_name` says by names, else by nodes, and
-    any other by nodes alone; where that is absent, none are."""
+    any other by nodes alone; where that is absent, none are. That one of the others names nodes and shows none cannot
+    be meant, and is malformed; kube-scheduler takes it for none."""
     try:
         usual = _usual(_FILTERED.decode(body), by_name=by_name)
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -148,11 +149,13 @@ def read_filter(body: bytes, *, by_name: bool) -> FilterResult:
 
 def _usual(found: _Filtered, *, by_name: bool) -> FilterResult | None:
     """Answers with the names that Go programs write are read at once: of 5,000 nodes in a quarter of the time. None if
-    a node has no name so."""
+    a node has no name so, or there is something wrong."""
     if found.Error:
         return FilterResult(error=found.Error)
     names = found.NodeNames if by_name else None
     if names is None:
+        if found.Nodes is None and found.NodeNames:
+            return None
         items = found.Nodes.items if found.Nodes is not None else None
         names = tuple([node.metadata.name for node in items or ()])
         if not all(names):
@@ -177,6 +180,8 @@ def _node_names(found: Fields, *, by_name: bool) -> Sequence[str]:
     if by_name and names is not None:
         return tuple(name or "" for name in names)
     nodes = found.get("nodes")
+    if names and (nodes is None or bytes(nodes) == b"null"):
+        raise MalformedAnswerError("it has NodeNames and no Nodes, which it may if it is nodeCacheCapable")
     items = None if nodes is None else _get(_fields(nodes, "Nodes"), "items", _LIST)
     return () if items is None else tuple(map(_name_of, items))
 

@@ -7,10 +7,12 @@ aiohttp repeats a DELETE or PUT by itself when a kept connection turns out to be
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import platform
 import ssl
+import traceback
 from collections.abc import Sequence
 from io import BytesIO
 
@@ -42,6 +44,7 @@ AUTHORITY = "correct certificate-authority in the kubeconfig"
 LARGE = 2**20
 """Bytes of a body that is sent piece by piece, so that others have their turn."""
 
+_CIRCULAR = ("aiohttp.", "aiohappyeyeballs.")
 _CUT = "payload is not completed"
 _NO_TLS = "WRONG_VERSION_NUMBER"
 """In aiohttp's words for an answer that ends too early."""
@@ -78,11 +81,12 @@ class Connections:
         UnreachableError or OutcomeUnknownError where there is no answer.
         """
         self._in_use += 1
+        data = body if body is None or len(body) < LARGE else BytesIO(body)
         try:
             return await self._session.request(
                 method,
                 URL(self._server + target, encoded=True),
-                data=body if body is None or len(body) < LARGE else BytesIO(body),
+                data=data,
                 headers=headers,
                 allow_redirects=False,
                 proxy=self._proxy,
@@ -91,6 +95,9 @@ class Connections:
             )
         except BaseException as error:
             await self._one_less()
+            _let_go(error)
+            if isinstance(data, BytesIO):
+                data.close()
             if isinstance(error, aiohttp.ClientError | OSError):
                 raise meaning(error, self._server, self._authority) from error
             raise
@@ -127,6 +134,18 @@ class Connections:
             return await handler(request)
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             raise meaning(error, str(request.url.origin()), self._authority) from error
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Empties those frames of aiohttp that led to the error, if they are at their end. They hold it, and the request
+    with its body, in a circle, which the garbage collector may find only after hundreds of requests: of some megabytes
+    each, if they are an extender's."""
+    while error is not None:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            if str(frame.f_globals.get("__name__")).startswith(_CIRCULAR):
+                with contextlib.suppress(RuntimeError):  # it runs yet
+                    frame.clear()
+        error = error.__cause__ or error.__context__
 
 
 async def read_all(response: aiohttp.ClientResponse, server: str) -> bytes:

@@ -90,7 +90,10 @@ def test_names_count_only_from_an_extender_that_is_asked_by_name() -> None:
                  b'{"nodes":{"items":[{"metadata":{"name":"a"}}]},"nodenames":[]}'):  # fmt: skip
         assert list(read_filter(both, by_name=False).names) == ["a"]
         assert list(read_filter(both, by_name=True).names) == []
-    assert list(read_filter(b'{"NodeNames":["a"]}', by_name=False).names) == []
+    assert list(read_filter(b'{"NodeNames":[]}', by_name=False).names) == []
+    for names in (b'{"NodeNames":["a"]}', b'{"nodenames":["a"],"nodes":null}'):
+        with pytest.raises(MalformedAnswerError, match="which it may if it is nodeCacheCapable"):
+            read_filter(names, by_name=False)
 
 
 def test_reasons_are_read_and_an_error_is_all_there_is() -> None:
