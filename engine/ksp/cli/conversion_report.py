@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
+from ksp.cli.report import printable
 from ksp.cli.terminal import counted
 from ksp.policy.legacy import LegacyPolicyError, Mistake
 from ksp.policy.legacy.conversion import Conversion, Row
@@ -24,9 +26,9 @@ class Written:
     extenders: str
 
     def command(self) -> str:
-        """How both are used."""
-        policy = "FILE.ksp" if self.policy == "-" else self.policy
-        config = f" --config {self.extenders}" if self.extenders else ""
+        """How both are used, for a shell."""
+        policy = "FILE.ksp" if self.policy == "-" else quote(self.policy)
+        config = f" --config {quote(self.extenders)}" if self.extenders else ""
         return f"ksp run --policy-file {policy}{config}"
 
 
@@ -36,7 +38,7 @@ def as_text(name: str, conversion: Conversion, proof: Proof, written: Written) -
 
 
 def _lines(name: str, conversion: Conversion, proof: Proof, written: Written) -> Iterator[str]:
-    yield f"{name}: every part of the Policy, and what it becomes"
+    yield f"{printable(name)}: every part of the Policy, and what it becomes"
     yield ""
     yield from _table(conversion.rows)
     if conversion.warnings:
@@ -48,7 +50,7 @@ def _lines(name: str, conversion: Conversion, proof: Proof, written: Written) ->
     yield f"Proved: {_proved(proof)}"
     yield ""
     yield "Use it with"
-    yield f"{GAP}{written.command()}"
+    yield f"{GAP}{printable(written.command())}"
 
 
 def _preemption(conversion: Conversion) -> str:
@@ -77,7 +79,7 @@ def _cells(row: Row) -> Iterator[tuple[str, ...]]:
     becomes = row.becomes or ("-",)
     for i, each in enumerate(becomes):
         plugin = row.plugins[i] if i < len(row.plugins) else ""
-        yield (row.pointer, row.said, each, plugin, row.note) if i == 0 else ("", "", each, plugin, "")
+        yield (row.pointer, printable(row.said), each, plugin, row.note) if i == 0 else ("", "", each, plugin, "")
 
 
 # ---- JSON

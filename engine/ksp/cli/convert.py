@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,17 +12,17 @@ import click
 
 from ksp.check.program import Module
 from ksp.cli.conversion_report import Written, as_json, as_text, errors_as_json
-from ksp.cli.policy_files import sound_policy
+from ksp.cli.policy_files import STDIN, sound_policy
 from ksp.policy.legacy import RULES, LegacyPolicyError, policy_of
 from ksp.policy.legacy.conversion import Conversion, converted
-from ksp.policy.legacy.manifest import policy_in
 from ksp.policy.legacy.mistakes import Mistake
 from ksp.policy.legacy.policy import DEFAULT_SCHEDULER
+from ksp.policy.legacy.reading import MAX_CHARACTERS, policy_in
 from ksp.sim.conversion_proof import NotSoundError, Proof, proof
 
 DECISIONS = 300
+MAX_BYTES = 4 * MAX_CHARACTERS
 SUFFIX = ".ksp"
-STDIN = "<stdin>"
 
 
 @click.command
@@ -79,12 +80,16 @@ def _check_targets(output: str, report: str | None) -> None:
 
 
 def _text(path: str) -> str:
-    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    name = STDIN if path == "-" else path
+    with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise LegacyPolicyError(name, [Mistake(f"larger than {MAX_BYTES:,} bytes", "")])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise LegacyPolicyError(STDIN if path == "-" else path, [Mistake(f"not UTF-8 text: line {line}", "")]) from None
+        raise LegacyPolicyError(name, [Mistake(f"not UTF-8 text: line {line}", "")]) from None
 
 
 def _converted(text: str, name: str, rules: Module, scheduler_name: str, *, preempts: bool) -> Conversion:

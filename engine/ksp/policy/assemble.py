@@ -96,7 +96,9 @@ def _of_rules(texts: PolicyTexts, settings: Settings) -> Policy:
     if configuration is not None and (configuration.profiles or texts.roots == (configuration.rules,)):
         declared = [each for each in declared if not is_shipped(each)]
         _take_declared(declared, settings, found)
-        _take_configured(configuration, declared, modules, settings, found)
+        library = _library(configuration, texts)
+        _take_configured(configuration, declared, modules, library, settings, found)
+        modules = [*modules, *library]
         if not configuration.profiles:
             _rename(texts.name, settings.scheduler_name, found)
     elif settings.provider:
@@ -180,9 +182,16 @@ def _take_provider(provider: typed.Provider, settings: Settings, found: _Found) 
     found.profiles.append(profile)
 
 
+def _library(configuration: Configuration, texts: PolicyTexts) -> list[Module]:
+    """The shipped rules that plugins mean of which no rule of the policy bears the name."""
+    if texts.roots == (configuration.rules,):
+        return []
+    return _checked(PolicyTexts(configuration.rules, {}, (configuration.rules,)))[0]
+
+
 def _take_configured(
-    configuration: Configuration, declared: Sequence[typed.Profile], modules: Sequence[Module], settings: Settings,
-    found: _Found,
+    configuration: Configuration, declared: Sequence[typed.Profile], modules: Sequence[Module],
+    library: Sequence[Module], settings: Settings, found: _Found,
 ) -> None:  # fmt: skip
     """The profiles of the file of `--config`, beside those that the policy declares under other names."""
     declared_at = {each.name: each.span for each in declared}
@@ -191,7 +200,7 @@ def _take_configured(
             place = declared_at[name].where
             found.errors.append(f'the profile "{name}" is in the file of --config and in {place}: only one may name it')
     try:
-        made = profiles_of(configuration, union_of(modules), ProfileBuilder(), settings.percentage)
+        made = profiles_of(configuration, union_of([*modules, *library]), ProfileBuilder(), settings.percentage)
     except ConfigurationError as error:
         found.errors += error.messages
         return

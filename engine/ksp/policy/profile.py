@@ -46,6 +46,7 @@ class ActivePriority:
     priority: Priority
     weight: int
     footprint: Footprint
+    arguments: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,10 @@ class ProfileBuilder:
         priorities = []
         for use in provider.priorities:
             rule, footprint = self._rule(use.rule)
-            made = rule.instantiate(_arguments(use, own, plugins))
+            values = parameter_values(use.rule, _arguments(use, own, plugins))
+            made = rule.instantiate(values)
             assert isinstance(made, Priority)
-            priorities.append(ActivePriority(use.rule.name, use.rule.plugin, made, use.weight, footprint))
+            priorities.append(ActivePriority(use.rule.name, use.rule.plugin, made, use.weight, footprint, values))
         rules = tuple(predicates), tuple(priorities)
         return Profile(
             scheduler_name, *rules, percentage, preempts=preempts, checks_all=checks_all, candidates=candidates

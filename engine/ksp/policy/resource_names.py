@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from ksp.policy.field_errors import Problem, Steps, invalid
+
 _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME: Final = 63
@@ -54,3 +56,13 @@ def qualified_name_errors(name: str) -> Iterator[str]:
         yield f"name part must be no more than {_LONGEST_NAME} characters"
     if not _NAME.fullmatch(last):
         yield f"name part {_EXAMPLES}"
+
+
+def qualified_name_problems(name: str, at: Steps) -> Iterator[Problem]:
+    """The same of the field at a place."""
+    yield from (invalid(at, name, error) for error in qualified_name_errors(name))
+
+
+def extended_resource_problems(name: str, at: Steps) -> Iterator[Problem]:
+    """What keeps the field at a place from naming an extended resource."""
+    yield from (invalid(at, name, error.removeprefix(f"{name} ")) for error in extended_resource_errors(name))

@@ -1,5 +1,8 @@
-"""That a converted legacy Policy decides as the Policy does: the text that was written is read, checked and compiled
-anew, and both are asked about generated clusters."""
+"""That a converted legacy Policy decides as the Policy does.
+
+The text that was written is read, checked and compiled anew. It must say what the Policy comes to: rules, their order,
+weights and arguments; and both must decide the same about generated clusters.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from ksp.policy.legacy.conversion import Conversion
 from ksp.policy.load import load
 from ksp.policy.plugins import PluginSet, profile_of
 from ksp.policy.profile import ProfileBuilder
-from ksp.sim.same_decisions import Comparison, compared
+from ksp.sim.same_decisions import Comparison, compared, said_otherwise
 from ksp.sim.sample_clusters import Interests, sample_cases
 from ksp.source.diagnostic import Severity
 from ksp.source.origin import Texts
@@ -44,18 +47,19 @@ class NotSoundError(Exception):
 
 
 def proof(conversion: Conversion, rules: Module, decisions: int, seed: int = SEED) -> Proof:
-    """So many decisions by the Policy, whose names mean these rules, and by the text. Raises NotSoundError."""
+    """What the Policy comes to, whose names mean these rules, and the text: what both say, and so many decisions.
+    Raises NotSoundError."""
     loaded = load(Texts({KEY: conversion.text}), KEY)
     if loaded.module is None:
         raise NotSoundError(each.message for each in loaded.diagnostics if each.severity is Severity.ERROR)
     (declared,) = loaded.module.profiles()
     written = ProfileBuilder().of(declared)
-    meant = profile_of(conversion.plugins, rules, ProfileBuilder(), declared.name, written.percentage)
+    meant = profile_of(conversion.plugins, rules, ProfileBuilder(), conversion.scheduler_name)
     clusters = -(-decisions // PODS)
     cases = sample_cases(clusters, PODS, interests(conversion.plugins), seed)
     comparison = compared(meant, written, cases)
-    if not comparison.difference and (meant.preempts, meant.checks_all) != (written.preempts, written.checks_all):
-        comparison.difference = "the settings of the profiles differ"
+    if not comparison.difference:
+        comparison.difference = said_otherwise(meant, written)
     if not comparison.difference and _extenders(conversion) != conversion.asked:
         comparison.difference = "the extenders differ"
     return Proof(comparison, comparison.idle(meant))

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from ksp.core.cycle import Cycle
@@ -56,6 +57,24 @@ def compared(one: Profile, other: Profile, cases: Iterable[Json]) -> Comparison:
             result.difference = _difference(first, second)
             break
     return result
+
+
+def said_otherwise(one: Profile, other: Profile) -> str:
+    """The first thing that only one of two profiles says, be it of a rule that no sample needs; "" for none."""
+    for name in ("scheduler_name", "percentage", "preempts", "checks_all", "candidates"):
+        if getattr(one, name) != getattr(other, name):
+            return f"{name}: {getattr(one, name)} is not {getattr(other, name)}"
+    for first, second in zip_longest(_rules(one), _rules(other)):
+        if first != second:
+            return f"rules: {first} is not {second}"
+    return ""
+
+
+def _rules(profile: Profile) -> Iterator[tuple[object, ...]]:
+    for predicate in profile.predicates:
+        yield predicate.name, predicate.plugin, dict(predicate.arguments)
+    for priority in profile.priorities:
+        yield priority.name, priority.plugin, priority.weight, dict(priority.arguments)
 
 
 def _count(result: Comparison, answer: dict[str, Any]) -> None:

@@ -141,6 +141,22 @@ def test_rules_without_a_profile_are_for_those_who_have_a_configuration(tmp_path
     assert result.stderr.startswith("note: it schedules only beside a KubeSchedulerConfiguration: ")
 
 
+def test_what_the_scheduler_would_refuse_is_not_written(tmp_path: Path) -> None:
+    twice = 'import "room.ksp"\nprofile "default-scheduler" uses Both {}\n'
+    room(tmp_path, "")
+    written(tmp_path, {"a.ksp": twice, "b.ksp": twice})
+    result = ksp("bundle", tmp_path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert 'the profile "default-scheduler" is declared twice' in result.stderr
+
+
+def test_a_file_is_judged_by_what_its_config_map_will_load(tmp_path: Path) -> None:
+    """Of a file without profiles its only provider counts; of a ConfigMap those of all files."""
+    written(tmp_path, {"lib.ksp": "provider Lib {}\n", "main.ksp": 'import "lib.ksp"\nprovider Main extends Lib {}\n'})
+    result = ksp("bundle", tmp_path / "main.ksp")
+    assert "has the providers Lib, Main" in result.stderr
+
+
 def test_a_legacy_policy_is_bundled_as_it_is(tmp_path: Path) -> None:
     text = '{"kind": "Policy", "apiVersion": "v1", "predicates": [{"name": "PodFitsResources"}], "priorities": []}\n'
     written(tmp_path, {"policy.json": text, "bad.json": text.replace("PodFits", "PodFitz")})

@@ -202,3 +202,13 @@ def test_amounts_in_tests_are_read(tmp_path: Path) -> None:
     result = ksp("check", room(tmp_path, given))
     assert result.exit_code == 1
     assert 'error[KSP0602]: `n`: status.allocatable[cpu]: "2x" is not a quantity' in result.stdout
+
+
+def test_standard_input_is_a_policy_like_any_other() -> None:
+    sound = ksp("check", "-", stdin='import "ksp:nodes.ksp"\n' + TAINTS)
+    assert (sound.exit_code, sound.stderr) == (0, "1 file checked: no mistakes\n")
+    wrong = ksp("check", "-", stdin='import "other.ksp"\n')
+    assert wrong.exit_code == 1
+    assert "error[KSP0501]: there is no file `other.ksp` in this source\n --> <stdin>:1:8" in wrong.stdout
+    assert "KSP0103" in ksp("check", "-", stdin=b"// \xff").stdout
+    assert "KSP0102" in ksp("check", "-", stdin="/" * (256 * 1024 + 1)).stdout

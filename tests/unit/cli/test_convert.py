@@ -45,6 +45,16 @@ def test_the_policy_and_the_report(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [target, source]
 
 
+def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:
+    name = "X\n/predicates/9  Gone\x1b[2J\u202e"
+    fields = {**SMALL, "predicates": [{"name": name, "argument": {"labelsPresence": {"labels": ["a"]}}}]}
+    result = ksp("convert", written(tmp_path, fields), "-o", tmp_path / "my rules.ksp", *FEW)
+    assert result.exit_code == 0
+    assert result.stdout.endswith(f"  ksp run --policy-file '{tmp_path}/my rules.ksp'\n")
+    assert all(line.isprintable() for line in result.stdout.splitlines())
+    assert "X<U+000A>/predicates/9  Gone<U+001B>[2J<U+202E>" in result.stdout
+
+
 def test_a_pipe() -> None:
     text = f"# as YAML\n{json.dumps(SMALL)}".encode()
     result = ksp("convert", "-", *FEW, stdin=text)
@@ -52,6 +62,7 @@ def test_a_pipe() -> None:
     assert result.stdout.startswith("// What the Policy in <stdin> says.\n")
     assert "preemption = false" in result.stdout
     assert result.stderr.startswith("<stdin>: every part of the Policy")
+    assert ksp("check", "-", stdin=result.stdout).exit_code == 0
 
 
 def test_a_report_for_programs(tmp_path: Path) -> None:
@@ -93,7 +104,7 @@ def test_a_config_map(tmp_path: Path) -> None:
     source = written(tmp_path, {**manifest, "data": {"policy.cfg": json.dumps(SMALL)}}, "cm.yaml")
     assert "in cm.yaml[policy.cfg] says" in ksp("convert", source, *FEW).stdout.replace(f"{tmp_path}/", "")
     wrong = written(tmp_path, {**manifest, "data": {"policy.cfg": json.dumps({**SMALL, "x": 1})}}, "wrong.yaml")
-    assert ksp("convert", wrong).stderr == f"{wrong}[policy.cfg]: found unknown field: x (/x)\n"
+    assert ksp("convert", wrong).stderr == f'{wrong}[policy.cfg]: strict decoding error: unknown field "x" (/x)\n'
     empty = written(tmp_path, {**manifest, "data": {"p.cfg": "{}"}}, "empty.yaml")
     missing = f'{empty}: missing policy config map value at key "policy.cfg" (/data/policy.cfg)\n'
     assert ksp("convert", empty).stderr == missing
@@ -106,7 +117,7 @@ def test_all_errors_are_told_and_nothing_is_written(tmp_path: Path) -> None:
     light = "Priority LeastRequestedPriorit should have a positive weight applied to it or it has overflown"
     unknown = 'Invalid configuration: Priority type not found for "LeastRequestedPriorit"'
     assert result.stderr.splitlines() == [
-        f"{source}: found unknown field: wrong (/wrong)",
+        f'{source}: strict decoding error: unknown field "wrong" (/wrong)',
         f"{source}: {light} (/priorities/0/weight)",
         f"{source}: {unknown}: did you mean `LeastRequestedPriority`? (/priorities/0/name)",
     ]
@@ -177,3 +188,7 @@ def test_the_example_of_the_documentation() -> None:
     result = ksp("convert", source, *FEW)
     assert result.exit_code == 0
     assert 'CheckNodeLabelPresence.presentLabels = ["region"]' in result.stdout
+
+
+def test_what_is_endless_is_not_read_to_its_end() -> None:
+    assert ksp("convert", "/dev/zero").stderr == "/dev/zero: larger than 4,194,304 bytes\n"

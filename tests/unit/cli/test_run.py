@@ -115,8 +115,8 @@ async def test_open_bindings_finish_and_a_second_signal_ends_it_at_once(tmp_path
             run.process.terminate()
             await run.says("stopping open_bindings=1 open_evictions=0 at_most_seconds=10")
             assert run.process.returncode is None
-            run.process.terminate()
-            assert await run.end() == 128 + signal.SIGTERM
+            run.process.send_signal(signal.SIGINT)
+            assert await run.end() == 128 + signal.SIGINT
 
 
 async def test_a_server_that_is_away_is_waited_for_and_named_and_warnings_of_the_policy_are_said(

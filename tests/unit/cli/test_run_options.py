@@ -322,6 +322,32 @@ def test_without_profiles_in_the_file_the_flag_names_the_policys(
     assert [profile.scheduler_name for profile in start.options.policy.profiles] == ["mine"]
 
 
+def test_what_is_wrong_with_the_file_and_what_its_plugins_lack_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        V1
+        + """leaderElections: {}
+profiles:
+- schedulerName: mine
+  plugins:
+    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: "*"}]}
+    multiPoint: {enabled: [{name: CapacityScheduling}]}
+    score: {enabled: [{name: NodeResourceFit}]}
+"""
+    )
+    start = configured(tmp_path, text, monkeypatch)
+    assert (start.result.exit_code, start.all_options) == (1, [])
+    told = [line.removeprefix(f"Error: {tmp_path}/config.yaml:") for line in start.result.stderr.splitlines()]
+    assert [line.split(": ")[0] for line in told] == [
+        "3",
+        "7",
+        "8",
+        "9",
+    ]
+    assert told[3].endswith("did you mean `NodeResourcesFit`?")
+
+
 # ---- --write-config-to
 
 
@@ -335,6 +361,11 @@ def test_the_configuration_in_effect_is_written_and_says_the_same_when_it_is_rea
     ]  # fmt: skip
     start = Started([*flags, f"--write-config-to={file}"], monkeypatch)
     assert (start.result.exit_code, start.all_options) == (0, [])
+    assert start.result.stderr.splitlines() == [
+        "Warning: Flag --address has been deprecated, see --bind-address instead.",
+        "Warning: Flag --port has been deprecated, see --secure-port instead.",
+        f"wrote the configuration to {file}",
+    ]
     options = Started([f"--config={file}"], monkeypatch).options
     assert options.leader_election == Told(*flags).options.leader_election
     assert (options.qps, options.burst, options.kubeconfig) == (7.0, 100, "/k")
@@ -351,15 +382,48 @@ def test_what_is_shown_of_the_configuration_has_no_private_keys_and_what_is_writ
 ) -> None:
     key = b64encode(b"secret").decode()
     tls = f"{{certData: {b64encode(b'cert').decode()}, keyData: {key}}}"
-    text = V1BETA1 + f"extenders: [{{urlPrefix: 'https://x', filterVerb: f, enableHTTPS: true, tlsConfig: {tls}}}]\n"
+    url = "https://me:password@x"
+    text = V1BETA1 + f"extenders: [{{urlPrefix: '{url}', filterVerb: f, enableHTTPS: true, tlsConfig: {tls}}}]\n"
     options = configured(tmp_path, text, monkeypatch).options
     assert "https://x" in options.effective_configuration
     assert key not in options.effective_configuration
+    assert "password" not in options.effective_configuration
     file = tmp_path / "written"
     configured(tmp_path, text, monkeypatch, f"--write-config-to={file}")
     assert key in file.read_text()
+    assert url in file.read_text()
 
 
 def test_where_the_configuration_cannot_be_written_nothing_starts(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FileNotFoundError):  # ksp.cli.main says it in a line
         Started([small, "--write-config-to=/nowhere/file"], monkeypatch)
+
+
+LEGACY = '{"kind": "Policy", "apiVersion": "v1", "predicates": [], "priorities": []}'
+
+
+@pytest.mark.parametrize(
+    ("rules", "profiles"),
+    [("small.ksp", ""), ("policy.json", ""), ("policy.json", "profiles: [{schedulerName: a}, {schedulerName: b}]\n")],
+)
+def test_beside_a_policy_the_file_that_is_written_says_the_same_when_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str, profiles: str
+) -> None:
+    written(tmp_path, {"small.ksp": SMALL, "policy.json": LEGACY, "config.yaml": V1 + profiles})
+    flag = "--policy-file" if rules.endswith(".ksp") else "--policy-config-file"
+    of_rules = f"{flag}={tmp_path / rules}"
+    made = tmp_path / "made.yaml"
+    assert (
+        Started(
+            [f"--config={tmp_path / 'config.yaml'}", of_rules, f"--write-config-to={made}"], monkeypatch
+        ).result.exit_code
+        == 0
+    )
+    assert "plugins" not in made.read_text()
+    one, other = (
+        Started([f"--config={file}", of_rules], monkeypatch).options.policy for file in (tmp_path / "config.yaml", made)
+    )
+    assert one is not None
+    assert other is not None
+    assert [each.scheduler_name for each in one.profiles] == [each.scheduler_name for each in other.profiles]
+    assert "plugins" not in Started([f"--config={made}", of_rules], monkeypatch).options.effective_configuration

@@ -38,12 +38,18 @@ from ksp.cli.scheduler_flags.table import FLAGS
         (["--requestheader-group-headers=g"], "requestheader-group-headers", ("g",)),
         (["--feature-gates=A=true,B=false", "--feature-gates=C=true"], "feature-gates", ("A=true,B=false", "C=true")),
         (["--config", "a=b"], "config", "a=b"),
+        (["--bind-address=::1"], "bind-address", "::1"),
     ],
 )  # fmt: skip
 def test_values_are_written_as_for_kube_scheduler(arguments: list[str], flag: str, value: Any) -> None:
     given = parsed(*arguments)
     assert given[flag] == value
     assert given.said == {flag}
+
+
+@pytest.mark.parametrize("name", [flag.name for flag in FLAGS if flag.default is None])
+def test_an_empty_text_is_as_if_a_flag_without_default_was_not_there(name: str) -> None:
+    assert parsed(f"--{name}=") == parsed()
 
 
 def test_what_nobody_says_has_its_default() -> None:
@@ -66,6 +72,9 @@ def test_a_flag_that_is_true_or_false_takes_no_word_that_follows_another_flag() 
         (["--leader-elect-retry-period=15"], 'missing unit in duration "15": write 15s, 1m30s or 500ms'),
         (["--leader-elect-retry-period=-1s"], "-1s is less than 0s"),
         (["--scheduler-name= "], "the name is empty"),
+        (["--leader-elect-resource-name="], "the name is empty"),
+        (["--bind-address=localhost"], 'failed to parse IP: "localhost"'),
+        (["--address=10.0.0.256"], 'failed to parse IP: "10.0.0.256"'),
         (["--kube-api-qps=nan"], "nan is not a number that can be used"),
         (["--hard-pod-affinity-symmetric-weight=101"], "101 is not in the range 0<=x<=100"),
         (["--leader-elect-resource-lock=etcd"], "'etcd' is not one of"),

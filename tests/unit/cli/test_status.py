@@ -12,11 +12,12 @@ from typing import Any
 import click
 import msgspec
 import pytest
+from click.testing import CliRunner
 from tests.unit.kube.leader_election.test_lease import LEASES, client_of
 from tests.unit.runtime.access.serving import TOKENS, Authority
 from tests.unit.runtime.embedded import Server, app_of, kubeconfig, node, node_of, pod, pod_until, served
 
-from ksp.cli.status import Asked, _by_lease, _by_url, _scheduler
+from ksp.cli.status import Asked, _by_lease, _by_url, _scheduler, status
 from ksp.cli.status_report import as_text, problems, seen_at, seen_in, to_json
 from ksp.kube.errors import ApiError
 from ksp.kube.http.reader import MalformedError
@@ -108,7 +109,7 @@ def test_what_is_no_status_is_said() -> None:
 
 def asked(url: str, **fields: Any) -> Asked:
     defaults: dict[str, Any] = {
-        "kubeconfig": None, "namespace": "kube-system", "name": "ksp", "token": None, "authority": None,
+        "kubeconfig": None, "master": None, "namespace": "kube-system", "name": "ksp", "token": None, "authority": None,
         "insecure": False,
     }  # fmt: skip
     return Asked(url, **{**defaults, **fields})
@@ -137,6 +138,13 @@ async def ksp_status(*arguments: str, **environment: str) -> tuple[int, str, str
     out, err = await process.communicate()
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()
+
+
+async def in_this_process(*arguments: str, **environment: str) -> tuple[int, str, str]:
+    """The same, but for the start of a process."""
+    told = {"KUBECONFIG": "/nowhere", **environment}
+    result = await asyncio.to_thread(CliRunner().invoke, status, arguments, env=told)
+    return result.exit_code, result.stdout, result.stderr
 
 
 async def test_it_reads_the_lease_of_the_scheduler_that_leads(tmp_path: Path) -> None:
@@ -168,11 +176,17 @@ async def test_it_asks_a_scheduler_by_its_address(tmp_path: Path) -> None:
         path = kubeconfig(tmp_path, server, "system:kube-scheduler")
         async with running(app_of(server, kubeconfig=str(path), master=None, serving=serving)) as app:
             url = f"https://127.0.0.1:{app.secure_port}"
-            code, out, err = await ksp_status("--url", url, "--certificate-authority", str(ca), KSP_TOKEN="admin")
+            code, out, err = await in_this_process("--url", url, "--certificate-authority", str(ca), KSP_TOKEN="admin")
             assert (code, err) == (0, "")
             assert "generation    1" in out.splitlines()
             with pytest.raises(ApiError, match='User "system:anonymous" cannot get path "/policyz"'):
                 await _by_url(asked(url, insecure=True))
+            code, _, err = await in_this_process("--url", url, "--insecure-skip-tls-verify")
+            assert (code, err.strip().endswith("the certificate is not looked at: give --token")) == (1, True)
+            code, _, err = await in_this_process("--url", url)
+            assert code == 1
+            assert "is not trusted" in err
+            assert "--certificate-authority" in err
 
 
 async def test_no_lease_is_said_with_what_to_do(tmp_path: Path) -> None:
@@ -180,3 +194,5 @@ async def test_no_lease_is_said_with_what_to_do(tmp_path: Path) -> None:
         path = str(kubeconfig(tmp_path, server))
         with pytest.raises(click.ClickException, match="there is no lease kube-system/ksp: no scheduler is elected"):
             await _by_lease(asked("", kubeconfig=path))
+        with pytest.raises(click.ClickException, match="there is no lease kube-system/ksp"):
+            await _by_lease(asked("", master=f"http://127.0.0.1:{server.port}"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Mapping, Sequence
 
 import pytest
 from tests.unit.cli.commands import LIBRARY, ROOM
 
+from ksp.check.typed import Binding
 from ksp.policy.assemble import POLICY_AND_PLUGINS, Policy, Settings, assemble
 from ksp.policy.configuration import read_configuration
 from ksp.policy.errors import PolicyError
@@ -384,3 +386,40 @@ profile "a" uses P {}
     assert of_file(rule.replace("VALUE", "0")).profiles[0].bind_timeout == 0
     (found,) = refused(texts("policy.ksp", policy=rule.replace("VALUE", "-1"))).diagnostics
     assert found.code == "KSP0511"
+
+
+# ---- memory
+
+
+def of_generation(number: int) -> PolicyTexts:
+    text = (
+        f'import "ksp:spread.ksp"\npredicate R{number} implements R{number} {{\n  deny "no" when node.name == ""\n}}\n'
+    )
+    profile = (
+        f'provider P {{ predicates {{ R{number}, EvenPodsSpread }} priorities {{ }} }}\nprofile "x" uses P {{ }}\n'
+    )
+    return PolicyTexts("x", {"a.ksp": text + profile}, ("a.ksp",))
+
+
+def test_what_was_needed_on_the_way_leaves_next_to_nothing_to_the_garbage_collector() -> None:
+    """It would stop the scheduler for a tenth of a second after each reload: there were tens of thousands."""
+    assemble(of_generation(0), Settings())
+    gc.collect()
+    gc.disable()
+    try:
+        assemble(of_generation(1), Settings())
+        assert gc.collect() < 1_000
+    finally:
+        gc.enable()
+
+
+def test_nothing_is_kept_of_policies_that_have_gone() -> None:
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(each, Binding) for each in gc.get_objects())
+
+    assemble(of_generation(0), Settings())
+    before = alive()
+    for number in range(1, 4):
+        assemble(of_generation(number), Settings())
+    assert alive() <= before + 10

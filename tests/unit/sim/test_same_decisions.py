@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from tests.unit.policy.legacy.policies import absent, configured, predicate, priority, ratio
+from tests.unit.policy.legacy.policies import absent, configured, policy, predicate, present, priority, ratio
 
 from ksp.check.program import Module
-from ksp.policy.legacy import RULES
-from ksp.policy.legacy.conversion import Conversion
+from ksp.policy.legacy import RULES, policy_of
+from ksp.policy.legacy.conversion import Conversion, converted
 from ksp.policy.legacy.names import PREDICATES, PRIORITIES
 from ksp.policy.legacy.naming import INTERNAL
 from ksp.policy.load import load
@@ -106,6 +106,55 @@ def test_the_same_seed_makes_the_same_clusters_and_another_others() -> None:
 def test_a_text_that_is_not_sound_is_no_proof() -> None:
     with pytest.raises(NotSoundError, match="`Nobody`"):
         proof(Conversion("provider P { predicates { Nobody } }", "", (), (), everything()), rules(), 4)
+
+
+MUTATED = policy(
+    predicates=[predicate("HostName"), predicate("PodFitsResources"), predicate("Own", labelsPresence=present("rare"))],
+    priorities=[
+        priority("InterPodAffinityPriority", 2),
+        priority("Racks", 3, serviceAntiAffinity={"label": "rack"}),
+        priority("LeastRequestedPriority", 2),
+    ],
+    hardPodAffinitySymmetricWeight=10,
+    extenders=[{"urlPrefix": "http://a", "filterVerb": "f", "managedResources": [
+        {"name": "example.com/foo", "ignoredByScheduler": True}]}],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("LeastRequestedPriority: 2", "LeastRequestedPriority: 3"),
+        ("LeastRequestedPriority: 2", "MostRequestedPriority: 2"),
+        ("HostName, ", ""),
+        ("HostName, PodFitsResources", "PodFitsResources, HostName"),
+        ('presentLabels = ["rare"]', 'presentLabels = ["more rare"]'),
+        ('presentLabels = ["rare"]', 'absentLabels = ["rare"]'),
+        ('antiAffinityLabelsPreference = ["rack"]', 'antiAffinityLabelsPreference = ["rack", "rack"]'),
+        ("hardPodAffinityWeight = 10", "hardPodAffinityWeight = 11"),
+        ('ignoredResources = ["example.com/foo"]', 'ignoredResources = ["example.com/fo"]'),
+        ("preemption = false", "preemption = true"),
+        ("preemption = false", "preemption = false\n  alwaysCheckAllPredicates = true"),
+        ("preemption = false", "preemption = false\n  percentageOfNodesToScore = 50"),
+        ('profile "mine"', 'profile "default-scheduler"'),
+    ],
+)
+def test_a_wrong_text_is_no_proof_be_it_by_a_letter(right: str, wrong: str) -> None:
+    made = converted(policy_of(MUTATED, "policy.json"), rules(), "mine")
+    assert made.text.count(right) == 1
+    assert proof(replace(made, text=made.text.replace(right, wrong)), rules(), 1).comparison.difference
+
+
+def test_a_right_text_is_a_proof() -> None:
+    made = converted(policy_of(MUTATED, "policy.json"), rules(), "mine")
+    assert proof(made, rules(), 40).comparison.difference == ""
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("filterVerb: f", "filterVerb: g"), ("http://a", "http://b")])
+def test_a_wrong_file_of_extenders_is_no_proof(right: str, wrong: str) -> None:
+    made = converted(policy_of(MUTATED, "policy.json"), rules(), "mine")
+    changed = replace(made, extenders=made.extenders.replace(right, wrong))
+    assert proof(changed, rules(), 1).comparison.difference == "the extenders differ"
 
 
 def test_extenders_that_are_read_otherwise_are_a_difference() -> None:

@@ -2,7 +2,7 @@
 
     read_configuration(text, name) -> Configuration      document, shapes, versions: decode
                                                          default_plugins, merging, arguments: complete
-                                                         checks, point_checks, argument_checks: check
+                                                         checks and *_checks: check
     profiles_of(configuration, module, builder)          profiles: plugins become rules of a policy
     write_configuration(configuration) -> text           writing
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ksp.model.int64 import MAX, MIN
-from ksp.policy.configuration.field_errors import Problem, Steps, duplicate, forbidden, invalid, not_supported, required
-from ksp.policy.configuration.names import qualified_name_problems
 from ksp.policy.configuration.versions import Version
+from ksp.policy.field_errors import Problem, Steps, duplicate, forbidden, invalid, not_supported, required
+from ksp.policy.resource_names import qualified_name_problems
 
 RATIO: Final = "RequestedToCapacityRatio"
 _STRATEGIES: Final = ("LeastAllocated", "MostAllocated", RATIO)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from ksp.policy.configuration.field_errors import Problem, Steps
-from ksp.policy.configuration.shapes import (
+from ksp.policy.configuration.versions import Version
+from ksp.policy.field_errors import Problem, Steps
+from ksp.policy.shapes import (
     ANYTHING,
     BOOL,
     DURATION,
@@ -20,7 +21,6 @@ from ksp.policy.configuration.shapes import (
     decoded,
     kind_of,
 )
-from ksp.policy.configuration.versions import Version
 
 _RESOURCES: Final = ListOf(Object({"name": STRING, "weight": INT64}))
 _SHAPE: Final = ListOf(Object({"utilization": INT32, "score": INT32}))

@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ksp.policy.configuration.field_errors import Problem, Steps, invalid
 from ksp.policy.configuration.leader_election import LEASES, OTHER_LOCKS, LeaderElection, election_problems
 from ksp.policy.configuration.versions import Version
+from ksp.policy.field_errors import Problem, Steps, invalid
 
 DEFAULT_PORT: Final = 10251
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"

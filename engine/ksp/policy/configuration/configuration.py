@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ksp.policy.configuration.field_errors import Problem, Steps
 from ksp.policy.configuration.leader_election import LeaderElection
 from ksp.policy.configuration.versions import Version
 from ksp.policy.extender import Extender
+from ksp.policy.field_errors import Problem, Steps, in_one_line
 
 RULES: Final = "ksp:modern.ksp"
 RULES_OF_V1BETA1: Final = "ksp:all.ksp"
@@ -21,11 +21,13 @@ Arguments = Mapping[str, Mapping[str, Any]]
 
 
 class ConfigurationError(ValueError):
-    """A configuration that cannot be used: `messages` are all that is wrong, each `FILE:LINE: field.path: text`."""
+    """A configuration that cannot be used: `messages` are all that is wrong, each `FILE:LINE: field.path: text`.
+    `partial` is what could be read of it, for those who look for further mistakes; None for nothing."""
 
-    def __init__(self, messages: tuple[str, ...]) -> None:
+    def __init__(self, messages: tuple[str, ...], partial: Configuration | None = None) -> None:
         super().__init__("\n".join(messages))
         self.messages = messages
+        self.partial = partial
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,9 @@ class Places:
     def told(self, problems: list[Problem]) -> tuple[str, ...]:
         """Problems with their places, in the order of the file. What is said twice is said once."""
         ordered = sorted(problems, key=lambda problem: self.line(problem.steps))
-        return tuple(dict.fromkeys(f"{self.name}:{self.line(each.steps)}: {_printable(str(each))}" for each in ordered))
-
-
-def _printable(text: str) -> str:
-    """On one line, without control characters, and not endless."""
-    text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[:LONGEST])
-    return text if len(text) < LONGEST else text[: LONGEST - 3] + "..."
+        return tuple(
+            dict.fromkeys(f"{self.name}:{self.line(each.steps)}: {in_one_line(str(each), LONGEST)}" for each in ordered)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ksp.policy.configuration.configuration import Places
-from ksp.policy.configuration.field_errors import Problem, Steps, path_of
+from ksp.policy.field_errors import Problem, Steps, path_of
 from ksp.source.yaml_values import TextError, value_lines, yaml_documents
 
 MAX_CHARACTERS: Final = 1024**2

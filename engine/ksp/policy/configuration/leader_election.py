@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ksp.policy.configuration.durations import shown_seconds
-from ksp.policy.configuration.field_errors import Problem, Steps, required
+from ksp.policy.durations import shown_seconds
+from ksp.policy.field_errors import Problem, Steps, required
 
 LEASES: Final = "leases"
 # Locks of kube-scheduler 1.19. Here a Lease is the lock whichever of them is named.

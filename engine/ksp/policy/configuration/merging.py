@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ksp.policy.configuration.configuration import ConfiguredProfile, Plugin
-from ksp.policy.configuration.field_errors import Problem, Steps
 from ksp.policy.configuration.versions import MULTI_POINT, Version, points_of
+from ksp.policy.field_errors import Problem, Steps
 
 ALL = "*"
 PluginNames = Mapping[str, tuple[Plugin, ...]]

@@ -12,12 +12,10 @@ from typing import Final
 from ksp.check.report import did_you_mean
 from ksp.policy.configuration.configuration import ConfiguredProfile, Plugin
 from ksp.policy.configuration.default_plugins import IN_TREE, WITHOUT_RULE
-from ksp.policy.configuration.field_errors import Problem, Steps
 from ksp.policy.configuration.merging import plugin_type
 from ksp.policy.configuration.versions import GROUP_POINTS, Version
+from ksp.policy.field_errors import Problem, Steps
 
-QUEUE_SORT: Final = "PrioritySort"
-BINDER: Final = "DefaultBinder"
 PREEMPTION: Final = "DefaultPreemption"
 VOLUMES: Final = "VolumeBinding"
 GATES: Final = "SchedulingGates"

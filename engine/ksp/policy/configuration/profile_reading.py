@@ -18,10 +18,10 @@ from ksp.policy.configuration.arguments import (
 from ksp.policy.configuration.checks import percentage_problems
 from ksp.policy.configuration.configuration import DEFAULT_SCHEDULER, ConfiguredProfile, Plugin
 from ksp.policy.configuration.default_plugins import IN_TREE, WITHOUT_RULE, default_plugins, removed_in
-from ksp.policy.configuration.field_errors import Problem, Steps, duplicate, invalid, path_of, required
 from ksp.policy.configuration.merging import ALL, expanded, merged, twice
 from ksp.policy.configuration.point_checks import point_problems, point_warnings
 from ksp.policy.configuration.versions import MULTI_POINT, Version, points_of
+from ksp.policy.field_errors import Problem, Steps, duplicate, invalid, path_of, required
 
 Value = Mapping[str, Any]
 Said = Mapping[str, tuple[Steps, frozenset[str]]]

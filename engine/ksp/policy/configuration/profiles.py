@@ -18,13 +18,13 @@ from ksp.policy.configuration.configuration import (
     Plugin,
 )
 from ksp.policy.configuration.default_plugins import IN_TREE, WITHOUT_RULE
-from ksp.policy.configuration.field_errors import Problem, Steps, invalid
 from ksp.policy.configuration.merging import expanded, plugin_type
 from ksp.policy.configuration.point_checks import PREEMPTION, STEPS
 from ksp.policy.configuration.profile_reading import takes_part
-from ksp.policy.configuration.shapes import unknown_field
+from ksp.policy.field_errors import Problem, Steps, invalid
 from ksp.policy.plugins import PluginSet, profile_of, rules_by_plugin, rules_in_order
 from ksp.policy.profile import Candidates, Profile, ProfileBuilder
+from ksp.policy.shapes import unknown_field
 from ksp.policy.values import ArgumentError, value_of
 
 FIT: Final = "NodeResourcesFit"

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ksp.policy.configuration import extenders
 from ksp.policy.configuration.checks import PARALLELISM, address_of, problems_of, warnings_of
 from ksp.policy.configuration.configuration import ClientConnection, Configuration, ConfigurationError, Places
 from ksp.policy.configuration.default_plugins import PROVIDERS
 from ksp.policy.configuration.document import read_value
-from ksp.policy.configuration.field_errors import Problem
+from ksp.policy.configuration.extender_checks import extender_problems
 from ksp.policy.configuration.leader_election import LEASES, LeaderElection
 from ksp.policy.configuration.profile_reading import default_profile, read_profiles
-from ksp.policy.configuration.shapes import UNKNOWN, decoded
 from ksp.policy.configuration.versions import GROUP, KIND, Version, shape_of, versions_with
+from ksp.policy.extender_fields import extender_of, in_order
+from ksp.policy.field_errors import Problem
+from ksp.policy.shapes import UNKNOWN, decoded
 from ksp.source.yaml_values import TextError
 
 MAX_MESSAGES: Final = 100
@@ -43,15 +44,15 @@ def read_configuration(text: str, name: str, provider: str = "") -> Configuratio
     undecoded = {problem.steps for problem in problems}
     problems += [problem for problem in found if problem.steps not in undecoded]
     if problems:
-        raise _error(places, problems)
+        raise _error(places, problems, configuration)
     return configuration
 
 
-def _error(places: Places, problems: list[Problem]) -> ConfigurationError:
+def _error(places: Places, problems: list[Problem], partial: Configuration | None = None) -> ConfigurationError:
     messages = places.told(problems)
     if len(messages) > MAX_MESSAGES:
         messages = (*messages[:MAX_MESSAGES], f"{places.name}: {len(messages) - MAX_MESSAGES} more are not shown")
-    return ConfigurationError(messages)
+    return ConfigurationError(messages, partial)
 
 
 def _version(value: object, problems: list[Problem]) -> Version | None:
@@ -94,14 +95,14 @@ def _configuration(
     problems += problems_of(version, document, election)
     warnings = list(warnings_of(document))
     entries = document.get("extenders", ())
-    problems += extenders.extender_problems(entries)
+    problems += extender_problems(entries)
     profiles = read_profiles(version, document.get("profiles", ()), provider, problems, warnings)
     profiling = document.get("enableProfiling", True)
     return Configuration(
         version=version,
         profiles=profiles or None,
         default_profile=default_profile(version, provider),
-        extenders=extenders.in_order([extenders.extender_of(entry) for entry in entries]),
+        extenders=in_order(map(extender_of, entries)),
         leader_election=election,
         client_connection=_connection(document.get("clientConnection", {})),
         percentage=document.get("percentageOfNodesToScore"),

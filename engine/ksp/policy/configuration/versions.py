@@ -9,11 +9,11 @@ from enum import Enum
 from functools import cache
 from typing import Final
 
-from ksp.policy.configuration.field_errors import Steps
-from ksp.policy.configuration.shapes import (
+from ksp.policy.extender_fields import EXTENDER
+from ksp.policy.field_errors import Steps
+from ksp.policy.shapes import (
     ANYTHING,
     BOOL,
-    BYTES,
     DURATION,
     FLOAT32,
     INT32,
@@ -74,15 +74,6 @@ LEADER_ELECTION: Final = Object({
 })  # fmt: skip
 CLIENT_CONNECTION: Final = Object({
     "kubeconfig": STRING, "acceptContentTypes": STRING, "contentType": STRING, "qps": FLOAT32, "burst": INT32,
-})  # fmt: skip
-TLS: Final = Object({
-    "insecure": BOOL, "serverName": STRING, "certFile": STRING, "keyFile": STRING, "caFile": STRING,
-    "certData": BYTES, "keyData": BYTES, "caData": BYTES,
-})  # fmt: skip
-EXTENDER: Final = Object({
-    "urlPrefix": STRING, "filterVerb": STRING, "preemptVerb": STRING, "prioritizeVerb": STRING, "weight": INT64,
-    "bindVerb": STRING, "enableHTTPS": BOOL, "tlsConfig": TLS, "httpTimeout": DURATION, "nodeCacheCapable": BOOL,
-    "managedResources": ListOf(Object({"name": STRING, "ignoredByScheduler": BOOL})), "ignorable": BOOL,
 })  # fmt: skip
 
 

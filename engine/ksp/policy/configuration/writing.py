@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -10,12 +9,12 @@ import yaml
 
 from ksp.policy.configuration.arguments import argument_shapes
 from ksp.policy.configuration.configuration import ClientConnection, Configuration, ConfiguredProfile, Plugin
-from ksp.policy.configuration.durations import shown_seconds
 from ksp.policy.configuration.leader_election import LeaderElection
 from ksp.policy.configuration.merging import ALL
-from ksp.policy.configuration.shapes import DURATION, Object
 from ksp.policy.configuration.versions import KIND, MULTI_POINT, Version, points_of
-from ksp.policy.extender import Extender, ExtenderTLS
+from ksp.policy.durations import shown_seconds
+from ksp.policy.extender_fields import written
+from ksp.policy.shapes import DURATION, Object
 
 _OFF: Final = [{"name": ALL}]
 
@@ -59,7 +58,7 @@ def document_of(configuration: Configuration) -> dict[str, Any]:
     if version is Version.V1:
         document["delayCacheUntilActive"] = configuration.delay_cache_until_active
     document["profiles"] = [_profile(version, profile) for profile in configuration.all_profiles()]
-    document["extenders"] = [_extender(extender) for extender in configuration.extenders]
+    document["extenders"] = [written(extender) for extender in configuration.extenders]
     return document
 
 
@@ -89,7 +88,13 @@ def _connection(connection: ClientConnection) -> dict[str, Any]:
 
 
 def _profile(version: Version, profile: ConfiguredProfile) -> dict[str, Any]:
-    """Every point is written with `*` off, so that no default plugin comes in beside those that are named."""
+    """Every point is written with `*` off, so that no default plugin comes in beside those that are named. Of a profile
+    whose plugins do not count there is the name."""
+    fields: dict[str, Any] = {"schedulerName": profile.scheduler_name}
+    if profile.percentage is not None:
+        fields["percentageOfNodesToScore"] = profile.percentage
+    if not profile.points and not profile.multi_point:
+        return fields
     plugins: dict[str, Any] = {}
     if version.is_from(Version.V1BETA3):
         plugins[MULTI_POINT] = {"enabled": _plugins(profile.multi_point, weighted=True), "disabled": _OFF}
@@ -100,10 +105,7 @@ def _profile(version: Version, profile: ConfiguredProfile) -> dict[str, Any]:
             off = _OFF
         if enabled or off:
             plugins[point] = {"enabled": enabled, "disabled": off}
-    written: dict[str, Any] = {"schedulerName": profile.scheduler_name}
-    if profile.percentage is not None:
-        written["percentageOfNodesToScore"] = profile.percentage
-    return written | {"plugins": plugins, "pluginConfig": list(_arguments(version, profile.arguments))}
+    return fields | {"plugins": plugins, "pluginConfig": list(_arguments(version, profile.arguments))}
 
 
 def _plugins(plugins: tuple[Plugin, ...], *, weighted: bool) -> list[dict[str, Any]]:
@@ -123,40 +125,3 @@ def _arguments(version: Version, arguments: Mapping[str, Mapping[str, Any]]) -> 
 
 def _written(shape: Object | None, name: str, value: Any) -> Any:
     return shown_seconds(value) if shape is not None and shape.fields.get(name) is DURATION else value
-
-
-# ---- extenders
-
-
-def _extender(extender: Extender) -> dict[str, Any]:
-    managed = [
-        {"name": name, "ignoredByScheduler": name in extender.ignored_resources}
-        for name in sorted(extender.managed_resources)
-    ]
-    written: dict[str, Any] = {
-        "urlPrefix": extender.url_prefix,
-        "filterVerb": extender.filter_verb,
-        "preemptVerb": extender.preempt_verb,
-        "prioritizeVerb": extender.prioritize_verb,
-        "weight": extender.weight,
-        "bindVerb": extender.bind_verb,
-        "enableHTTPS": extender.enable_https,
-        "httpTimeout": shown_seconds(extender.timeout),
-        "nodeCacheCapable": extender.node_cache_capable,
-        "managedResources": managed,
-        "ignorable": extender.ignorable,
-    }
-    return written if extender.tls is None else written | {"tlsConfig": _tls(extender.tls)}
-
-
-def _tls(tls: ExtenderTLS) -> dict[str, Any]:
-    return {
-        "insecure": tls.insecure,
-        "serverName": tls.server_name,
-        "certFile": tls.cert_file,
-        "keyFile": tls.key_file,
-        "caFile": tls.ca_file,
-        "certData": base64.b64encode(tls.cert_data).decode(),
-        "keyData": base64.b64encode(tls.key_data).decode(),
-        "caData": base64.b64encode(tls.ca_data).decode(),
-    }

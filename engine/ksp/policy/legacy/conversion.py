@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from ksp.check.program import Module
 from ksp.check.providers import CHECK_ALL
 from ksp.policy.extender import Extender
-from ksp.policy.legacy.extender_file import extender_file
-from ksp.policy.legacy.literals import literal
-from ksp.policy.legacy.mistakes import LegacyPolicyError, Mistake, Steps, pointer
+from ksp.policy.extender_fields import extender_of
+from ksp.policy.field_errors import Steps, pointer
+from ksp.policy.legacy.mistakes import LegacyPolicyError, Mistake
 from ksp.policy.legacy.model import (
     CapacityRatio,
     LabelPreference,
@@ -26,7 +26,7 @@ from ksp.policy.legacy.names import EQUAL_PRIORITY, INTER_POD_AFFINITY, PREDICAT
 from ksp.policy.legacy.naming import Named, named, predicate_meant, priority_meant
 from ksp.policy.legacy.policy import DEFAULT_SCHEDULER, configuration
 from ksp.policy.legacy.translation import Configured
-from ksp.policy.legacy.writing import Parts, parts_of, unsayable, written
+from ksp.policy.legacy.writing import Parts, extender_file, literal, parts_of, unsayable, written
 from ksp.policy.plugins import PluginSet, rules_by_plugin
 
 
@@ -46,7 +46,8 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Conversion:
     """The text of the policy, that of the extenders' file ("" without extenders), what became of what, and what has no
-    effect. `plugins` is what the text has to decide like, `asked` are the extenders that the file has to name."""
+    effect. `plugins` is what the text has to decide like, for the pods of `scheduler_name`; `asked` are the extenders
+    that the file has to name."""
 
     text: str
     extenders: str
@@ -54,6 +55,7 @@ class Conversion:
     warnings: tuple[Mistake, ...]
     plugins: PluginSet
     asked: tuple[Extender, ...] = ()
+    scheduler_name: str = DEFAULT_SCHEDULER
 
 
 def converted(
@@ -75,6 +77,7 @@ def converted(
         configured.warnings,
         plugins,
         configured.extenders,
+        scheduler_name,
     )
 
 
@@ -143,10 +146,10 @@ class _Rows:
             yield Row("setting", pointer((CHECK_ALL,)), f"{CHECK_ALL}: true", (f"{CHECK_ALL} = true",))
 
     def _extenders(self) -> Iterator[Row]:
-        extenders = self.policy.extenders
+        extenders = [extender_of(each) for each in self.policy.extenders]
         order = sorted(range(len(extenders)), key=lambda i: extenders[i].ignorable)
         for i, extender in enumerate(extenders):
-            ignored = any(resource.ignored for resource in extender.managed)
+            ignored = bool(extender.ignored_resources)
             becomes = (f"extenders[{order.index(i)}]", *(self._of_plugin(RESOURCES_FIT) if ignored else ()))
             yield Row("extender", pointer(("extenders", i)), extender.url_prefix, becomes, (), "in a file of its own")
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
 
-from ksp.policy.legacy.extenders import ExtenderReader
-from ksp.policy.legacy.mistakes import Mistake, Steps
+from ksp.policy.durations import DurationError, seconds_of
+from ksp.policy.extender_fields import FIELDS, MANAGED, TLS
+from ksp.policy.field_errors import pointer
+from ksp.policy.legacy.mistakes import Mistake, mistake
 from ksp.policy.legacy.model import (
     CapacityRatio,
     LabelPreference,
@@ -18,127 +22,144 @@ from ksp.policy.legacy.model import (
     ServiceAffinity,
     ServiceAntiAffinity,
 )
-from ksp.policy.legacy.shapes import Shapes
+from ksp.policy.shapes import BOOL, INT32, INT64, STRING, STRINGS, ListOf, Object, Scalar, WrongType
+from ksp.policy.shapes import decoded as held_against
 
 KIND: Final = "Policy"
 CONFIGURATION: Final = "KubeSchedulerConfiguration"
 VERSIONS: Final = ("v1", "kubescheduler.config.k8s.io/v1")
-FIELDS: Final = (
-    "kind", "apiVersion", "predicates", "priorities", "extenders", "hardPodAffinitySymmetricWeight",
-    "alwaysCheckAllPredicates",
-)  # fmt: skip
+NANOSECONDS: Final = 10**9
+
+Value = Mapping[str, Any]
+
+
+def _nanoseconds(value: object) -> float:
+    """A Go duration, which is a number in the JSON of a Policy; in seconds."""
+    try:
+        return cast("int", INT64.read(value)) / NANOSECONDS
+    except WrongType:
+        if not isinstance(value, str):
+            raise
+    raise ValueError(f"must be a whole number of nanoseconds, not a string{_meant(value)}")
+
+
+def _meant(text: str) -> str:
+    try:
+        return f"; did you mean {round(seconds_of(text) * NANOSECONDS)}?"
+    except DurationError:
+        return ""
+
+
+# ---- fields
+
+_PREDICATE: Final = Object({
+    "name": STRING,
+    "argument": Object({
+        "serviceAffinity": Object({"labels": STRINGS}),
+        "labelsPresence": Object({"labels": STRINGS, "presence": BOOL}),
+    }),
+})  # fmt: skip
+_PRIORITY: Final = Object({
+    "name": STRING,
+    "weight": INT64,
+    "argument": Object({
+        "serviceAntiAffinity": Object({"label": STRING}),
+        "labelPreference": Object({"label": STRING, "presence": BOOL}),
+        "requestedToCapacityRatioArguments": Object({
+            "shape": ListOf(Object({"utilization": INT32, "score": INT32})),
+            "resources": ListOf(Object({"name": STRING, "weight": INT64})),
+        }),
+    }),
+})  # fmt: skip
+# kube-scheduler reads extenders with another decoder than the rest.
+_HTTPS: Final = "enableHttps"
+_EXTENDER: Final = Object(
+    {
+        **{name: field for name, field in FIELDS.items() if name != "enableHTTPS"},
+        _HTTPS: BOOL,
+        "httpTimeout": Scalar("int64", _nanoseconds, 0.0),
+        "tlsConfig": replace(TLS, lenient=True),
+        "managedResources": ListOf(replace(MANAGED, lenient=True)),
+    },
+    lenient=True,
+)
+POLICY: Final = Object({
+    "kind": STRING, "apiVersion": STRING, "predicates": ListOf(_PREDICATE), "priorities": ListOf(_PRIORITY),
+    "extenders": ListOf(_EXTENDER), "hardPodAffinitySymmetricWeight": INT32, "alwaysCheckAllPredicates": BOOL,
+})  # fmt: skip
+
+
+# ---- values
 
 
 def decoded(value: Any, name: str) -> tuple[LegacyPolicy, tuple[Mistake, ...]]:
     """The Policy in a value, as far as it can be read, and what is wrong with the rest."""
-    reader = _Reader()
-    policy = reader.policy(value, name)
-    return policy, tuple(reader.shapes.mistakes)
+    if not isinstance(value, dict):
+        return LegacyPolicy(name), (Mistake("must be an object, of kind Policy", ""),)
+    wrong, is_policy = _kind_mistakes(value)
+    if not is_policy:
+        return LegacyPolicy(name), wrong
+    problems: list[Any] = []
+    document: Value = held_against(POLICY, value, (), problems)
+    told = [(each.is_ignored, Mistake(each.text, pointer(each.steps))) for each in problems]
+    policy = LegacyPolicy(
+        name,
+        tuple(map(_predicate, document["predicates"])) if "predicates" in document else None,
+        tuple(map(_priority, document["priorities"])) if "priorities" in document else None,
+        tuple(map(_extender, document.get("extenders", ()))),
+        document.get("hardPodAffinitySymmetricWeight", 0),
+        document.get("alwaysCheckAllPredicates", False),
+        tuple(each for is_ignored, each in told if is_ignored),
+    )
+    return policy, (*wrong, *(each for is_ignored, each in told if not is_ignored))
 
 
-class _Reader:
-    """Reads the parts of a Policy, outermost first."""
-
-    def __init__(self) -> None:
-        self.shapes = Shapes()
-
-    def policy(self, value: Any, name: str) -> LegacyPolicy:
-        if not isinstance(value, dict):
-            self.shapes.note("must be an object, of kind Policy", ())
-            return LegacyPolicy(name)
-        if not self._is_policy(value):
-            return LegacyPolicy(name)
-        fields = self.shapes.fields(value, (), FIELDS)
-        extenders = ExtenderReader(self.shapes)
-        items = self.shapes.items
-        return LegacyPolicy(
-            name,
-            items(fields["predicates"], ("predicates",), self.predicate) if "predicates" in fields else None,
-            items(fields["priorities"], ("priorities",), self.priority) if "priorities" in fields else None,
-            items(fields.get("extenders"), ("extenders",), extenders.read),
-            self.shapes.small(fields.get("hardPodAffinitySymmetricWeight"), ("hardPodAffinitySymmetricWeight",)),
-            self.shapes.boolean(fields.get("alwaysCheckAllPredicates"), ("alwaysCheckAllPredicates",)),
-            tuple(extenders.ignored),
-        )
-
-    def _is_policy(self, value: dict[str, Any]) -> bool:
-        """Notes a kind that is missing or another one; of another one's fields nothing is said."""
-        kind, version = value.get("kind"), value.get("apiVersion")
-        if not kind:
-            self.shapes.note("Object 'Kind' is missing", ("kind",), "it is `Policy`")
-        if not version:
-            self.shapes.note("Object 'apiVersion' is missing", ("apiVersion",), "it is `v1`")
-        if not kind or not version or (kind == KIND and version in VERSIONS):
-            return True
-        at: Steps = ("kind",) if kind != KIND else ("apiVersion",)
+def _kind_mistakes(value: Value) -> tuple[tuple[Mistake, ...], bool]:
+    """What is wrong with the kind, and whether it can be a Policy: of another kind's fields nothing is said."""
+    kind, version = value.get("kind"), value.get("apiVersion")
+    if kind and version and not (kind == KIND and version in VERSIONS):
         hint = "give it with --config" if kind == CONFIGURATION else "a Policy is of kind `Policy`, apiVersion `v1`"
-        self.shapes.note(f'no kind "{kind}" is registered for version "{version}"', at, hint)
-        return False
+        said = f'no kind "{kind}" is registered for version "{version}"'
+        return (mistake(said, ("kind" if kind != KIND else "apiVersion",), hint),), False
+    missing = []
+    if not kind:
+        missing.append(mistake("Object 'Kind' is missing", ("kind",), "it is `Policy`"))
+    if not version:
+        missing.append(mistake("Object 'apiVersion' is missing", ("apiVersion",), "it is `v1`"))
+    return tuple(missing), True
 
-    def predicate(self, value: Any, steps: Steps) -> Predicate:
-        fields = self.shapes.fields(value, steps, ("name", "argument"))
-        name = self.shapes.text(fields.get("name"), (*steps, "name"))
-        if "argument" not in fields:
-            return Predicate(name)
-        at = (*steps, "argument")
-        known = {"serviceAffinity": self._service_affinity, "labelsPresence": self._labels_presence}
-        given = self.shapes.fields(fields["argument"], at, known)
-        made: list[PredicateArgument] = [known[key](inner, (*at, key)) for key, inner in given.items()]
-        return Predicate(name, tuple(made))
 
-    def _service_affinity(self, value: Any, steps: Steps) -> PredicateArgument:
-        fields = self.shapes.fields(value, steps, ("labels",))
-        return ServiceAffinity(self._labels(fields, steps))
+def _predicate(given: Value) -> Predicate:
+    arguments: list[PredicateArgument] = []
+    argument: Value = given.get("argument", {})
+    if "serviceAffinity" in argument:
+        arguments.append(ServiceAffinity(tuple(argument["serviceAffinity"].get("labels", ()))))
+    if "labelsPresence" in argument:
+        said = argument["labelsPresence"]
+        arguments.append(LabelsPresence(tuple(said.get("labels", ())), said.get("presence", False)))
+    return Predicate(given.get("name", ""), tuple(arguments) if "argument" in given else None)
 
-    def _labels_presence(self, value: Any, steps: Steps) -> PredicateArgument:
-        fields = self.shapes.fields(value, steps, ("labels", "presence"))
-        return LabelsPresence(self._labels(fields, steps), self._presence(fields, steps))
 
-    def _labels(self, fields: dict[str, Any], steps: Steps) -> tuple[str, ...]:
-        return self.shapes.items(fields.get("labels"), (*steps, "labels"), self.shapes.text)
-
-    def _presence(self, fields: dict[str, Any], steps: Steps) -> bool:
-        return self.shapes.boolean(fields.get("presence"), (*steps, "presence"))
-
-    def priority(self, value: Any, steps: Steps) -> Priority:
-        fields = self.shapes.fields(value, steps, ("name", "weight", "argument"))
-        name = self.shapes.text(fields.get("name"), (*steps, "name"))
-        weight = self.shapes.integer(fields.get("weight"), (*steps, "weight"))
-        if "argument" not in fields:
-            return Priority(name, weight)
-        at = (*steps, "argument")
-        known = {
-            "labelPreference": self._label_preference,
-            "serviceAntiAffinity": self._service_anti_affinity,
-            "requestedToCapacityRatioArguments": self._capacity_ratio,
-        }
-        given = self.shapes.fields(fields["argument"], at, known)
-        made: list[PriorityArgument] = [known[key](inner, (*at, key)) for key, inner in given.items()]
-        return Priority(name, weight, tuple(made))
-
-    def _label_preference(self, value: Any, steps: Steps) -> PriorityArgument:
-        fields = self.shapes.fields(value, steps, ("label", "presence"))
-        return LabelPreference(self._label(fields, steps), self._presence(fields, steps))
-
-    def _service_anti_affinity(self, value: Any, steps: Steps) -> PriorityArgument:
-        return ServiceAntiAffinity(self._label(self.shapes.fields(value, steps, ("label",)), steps))
-
-    def _label(self, fields: dict[str, Any], steps: Steps) -> str:
-        return self.shapes.text(fields.get("label"), (*steps, "label"))
-
-    def _capacity_ratio(self, value: Any, steps: Steps) -> PriorityArgument:
-        fields = self.shapes.fields(value, steps, ("shape", "resources"))
-        return CapacityRatio(
-            self.shapes.items(fields.get("shape"), (*steps, "shape"), self._point),
-            self.shapes.items(fields.get("resources"), (*steps, "resources"), self._resource),
+def _priority(given: Value) -> Priority:
+    arguments: list[PriorityArgument] = []
+    argument: Value = given.get("argument", {})
+    if "labelPreference" in argument:
+        said = argument["labelPreference"]
+        arguments.append(LabelPreference(said.get("label", ""), said.get("presence", False)))
+    if "serviceAntiAffinity" in argument:
+        arguments.append(ServiceAntiAffinity(argument["serviceAntiAffinity"].get("label", "")))
+    if "requestedToCapacityRatioArguments" in argument:
+        said = argument["requestedToCapacityRatioArguments"]
+        arguments.append(
+            CapacityRatio(
+                tuple((each.get("utilization", 0), each.get("score", 0)) for each in said.get("shape", ())),
+                tuple((each.get("name", ""), each.get("weight", 0)) for each in said.get("resources", ())),
+            )
         )
+    made = tuple(arguments) if "argument" in given else None
+    return Priority(given.get("name", ""), given.get("weight", 0), made)
 
-    def _point(self, value: Any, steps: Steps) -> tuple[int, int]:
-        fields = self.shapes.fields(value, steps, ("utilization", "score"))
-        utilization = self.shapes.small(fields.get("utilization"), (*steps, "utilization"))
-        return utilization, self.shapes.small(fields.get("score"), (*steps, "score"))
 
-    def _resource(self, value: Any, steps: Steps) -> tuple[str, int]:
-        fields = self.shapes.fields(value, steps, ("name", "weight"))
-        name = self.shapes.text(fields.get("name"), (*steps, "name"))
-        return name, self.shapes.integer(fields.get("weight"), (*steps, "weight"))
+def _extender(given: Value) -> Value:
+    """With the names of ksp.policy.extender_fields."""
+    return {"enableHTTPS" if name == _HTTPS else name: value for name, value in given.items()}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-Steps = tuple[str | int, ...]
-"""The way from the Policy to what lies in it: fields, and positions in lists."""
+from ksp.policy.field_errors import Steps, in_one_line, pointer
 
 LONGEST = 2000
 """Characters of a line that tells of one of them."""
-FAILED = "couldn't create scheduler from policy: "
-"""What kube-scheduler puts before the first of them."""
+MOST = 100
+"""Lines that tell of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +24,12 @@ class Mistake:
     hint: str = ""
 
     def __str__(self) -> str:
-        """In one line, and not endless, whatever names the Policy has."""
         said = f"{self.message}: {self.hint}" if self.hint else self.message
-        return _line(f"{said} ({self.pointer})" if self.pointer else said)
-
-
-def _line(text: str) -> str:
-    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text[:LONGEST])
-    return shown if len(text) <= LONGEST else f"{shown}…"
+        return in_one_line(f"{said} ({self.pointer})" if self.pointer else said, LONGEST)
 
 
 def mistake(message: str, steps: Steps, hint: str = "") -> Mistake:
     return Mistake(message, pointer(steps), hint)
-
-
-def pointer(steps: Steps) -> str:
-    """As RFC 6901 has it; "" is the whole Policy."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 class LegacyPolicyError(Exception):
@@ -53,5 +42,20 @@ class LegacyPolicyError(Exception):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """A line for each, ready to print."""
-        return tuple(f"{self.name}: {each}" for each in self.errors)
+        """A line for each, ready to print; of very many the first."""
+        shown = tuple(f"{self.name}: {each}" for each in self.errors[:MOST])
+        left = len(self.errors) - len(shown)
+        return (*shown, f"{self.name}: {left} more are not shown") if left else shown
+
+
+# ---- how Go writes values into its messages
+
+
+def quoted(text: str) -> str:
+    """As %q."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def listed(texts: Iterable[str]) -> str:
+    """As %v of a list of strings."""
+    return f"[{' '.join(texts)}]"

@@ -70,41 +70,14 @@ class Priority:
 
 
 @dataclass(frozen=True, slots=True)
-class ManagedResource:
-    """An extended resource that an extender manages."""
-
-    name: str = ""
-    ignored: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LegacyExtender:
-    """An entry of `extenders`: names as in the Policy's JSON, in Python's spelling. `timeout` is in nanoseconds, 0 for
-    kube-scheduler's default. `tls` is None, or has the fields of ksp.policy.extender.ExtenderTLS."""
-
-    url_prefix: str = ""
-    filter_verb: str = ""
-    prioritize_verb: str = ""
-    preempt_verb: str = ""
-    bind_verb: str = ""
-    weight: int = 0
-    enable_https: bool = False
-    tls: Mapping[str, Any] | None = None
-    timeout: int = 0
-    node_cache_capable: bool = False
-    managed: tuple[ManagedResource, ...] = ()
-    ignorable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class LegacyPolicy:
-    """A Policy. `hard_weight` is its hardPodAffinitySymmetricWeight, 0 if it has none. `ignored` is what the text
-    holds and nobody reads."""
+    """A Policy. `extenders` have their fields as ksp.policy.extender_fields has them. `hard_weight` is its
+    hardPodAffinitySymmetricWeight, 0 if it has none. `ignored` is what the text holds and nobody reads."""
 
     name: str = ""
     predicates: tuple[Predicate, ...] | None = None
     priorities: tuple[Priority, ...] | None = None
-    extenders: tuple[LegacyExtender, ...] = ()
+    extenders: tuple[Mapping[str, Any], ...] = ()
     hard_weight: int = 0
     checks_all: bool = False
     ignored: tuple[Mistake, ...] = field(default=())

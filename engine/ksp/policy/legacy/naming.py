@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ksp.check.report import nearest
-from ksp.policy.legacy.mistakes import Mistake, Steps, mistake
+from ksp.policy.field_errors import Steps
+from ksp.policy.legacy.mistakes import Mistake, mistake, quoted
 from ksp.policy.legacy.model import (
     CapacityRatio,
     LabelPreference,
@@ -36,7 +37,6 @@ from ksp.policy.legacy.names import (
     SERVICE_AFFINITY,
     SERVICE_AFFINITY_PREDICATE,
 )
-from ksp.policy.legacy.words import quoted
 
 INTERNAL = frozenset({NODE_LABEL, SERVICE_AFFINITY, CAPACITY_RATIO})
 """Names of priorities that only arguments give."""

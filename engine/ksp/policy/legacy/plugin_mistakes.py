@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ksp.policy.legacy.mistakes import Mistake, Steps, mistake
+from ksp.policy.field_errors import Steps
+from ksp.policy.legacy.mistakes import Mistake, listed, mistake, quoted
 from ksp.policy.legacy.model import CapacityRatio
 from ksp.policy.legacy.names import CAPACITY_RATIO, GENERAL, NODE_LABEL, PREDICATES
 from ksp.policy.legacy.naming import Label, Named
-from ksp.policy.legacy.words import listed, quoted
 
 FULL: Final = 100
 BEST: Final = 10

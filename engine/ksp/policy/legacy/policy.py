@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ksp.policy.legacy.decoding import decoded
-from ksp.policy.legacy.mistakes import LegacyPolicyError
+from ksp.policy.legacy.mistakes import LegacyPolicyError, Mistake
 from ksp.policy.legacy.model import LegacyPolicy
 from ksp.policy.legacy.reading import read_value
 from ksp.policy.legacy.translation import Configured, translated
@@ -24,11 +24,27 @@ def read_policy(text: str, name: str, scheduler_name: str = DEFAULT_SCHEDULER) -
 
 def policy_of(value: Mapping[str, Any], name: str, scheduler_name: str = DEFAULT_SCHEDULER) -> LegacyPolicy:
     """The same from a value, as JSON parsers give it."""
-    policy, mistakes = decoded(value, name)
-    mistakes += translated(policy, scheduler_name)[1]
+    policy, unread = decoded(value, name)
+    mistakes = (*unread, *_others(translated(policy, scheduler_name)[1], unread))
     if mistakes:
         raise LegacyPolicyError(name, mistakes)
     return policy
+
+
+def _others(mistakes: Iterable[Mistake], unread: Iterable[Mistake]) -> Iterator[Mistake]:
+    """Those that are not of a part of which something could not be read, nor lie in such a part."""
+    unreadable = {each.pointer for each in unread}
+    around = {outer for pointer in unreadable for outer in _outwards(pointer)}
+    for each in mistakes:
+        if each.pointer not in around and unreadable.isdisjoint(_outwards(each.pointer)):
+            yield each
+
+
+def _outwards(pointer: str) -> Iterator[str]:
+    """The place itself, and those around it."""
+    while pointer:
+        yield pointer
+        pointer = pointer.rpartition("/")[0]
 
 
 def configuration(policy: LegacyPolicy, scheduler_name: str = DEFAULT_SCHEDULER) -> Configured:

@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ksp.policy.legacy.mistakes import LegacyPolicyError, Mistake, Steps, mistake
+from ksp.policy.field_errors import Steps
+from ksp.policy.legacy.mistakes import LegacyPolicyError, Mistake, mistake
+from ksp.policy.texts import LEGACY_KEY
 from ksp.source.yaml_values import TextError, yaml_documents
 
 MAX_CHARACTERS: Final = 1024 * 1024
@@ -18,6 +20,21 @@ class _Object(dict[str, Any]):
     """A JSON object that knows which of its keys stood twice."""
 
     twice: tuple[str, ...] = ()
+
+
+def policy_in(text: str, name: str) -> tuple[Any, str]:
+    """The value in a text, and its name. A manifest of a ConfigMap may stand in the place of a Policy: kube-scheduler
+    finds that in its key `policy.cfg`, which the name then has too. Raises LegacyPolicyError."""
+    value = read_value(text, name)
+    if not isinstance(value, dict) or value.get("kind") != "ConfigMap":
+        return value, name
+    data = value.get("data")
+    inner = data.get(LEGACY_KEY) if isinstance(data, dict) else None
+    if not isinstance(inner, str):
+        said = f'missing policy config map value at key "{LEGACY_KEY}"'
+        raise LegacyPolicyError(name, [mistake(said, ("data", LEGACY_KEY))])
+    within = f"{name}[{LEGACY_KEY}]"
+    return read_value(inner, within), within
 
 
 def read_value(text: str, name: str) -> Any:

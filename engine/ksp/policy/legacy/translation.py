@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ksp.policy.extender import Extender
-from ksp.policy.legacy.extenders import extender_warnings, extenders_of
+from ksp.policy.extender_fields import extender_of, in_order
 from ksp.policy.legacy.mistakes import Mistake, mistake
 from ksp.policy.legacy.model import LegacyPolicy
 from ksp.policy.legacy.names import (
@@ -22,7 +22,7 @@ from ksp.policy.legacy.names import (
 )
 from ksp.policy.legacy.naming import Label, Named, named
 from ksp.policy.legacy.plugin_mistakes import plugin_mistakes
-from ksp.policy.legacy.validation import validation_mistakes
+from ksp.policy.legacy.validation import extender_warnings, validation_mistakes
 from ksp.policy.plugins import PluginSet
 
 Arguments = dict[str, dict[str, Any]]
@@ -67,7 +67,8 @@ def translated(policy: LegacyPolicy, scheduler_name: str) -> tuple[Configured, t
     warnings = (
         *policy.ignored, *names.warnings, *_without_effect(policy, names), *extender_warnings(policy.extenders),
     )  # fmt: skip
-    return Configured(plugins, extenders_of(policy.extenders), points, config, warnings), mistakes
+    extenders = in_order(map(extender_of, policy.extenders))
+    return Configured(plugins, extenders, points, config, warnings), mistakes
 
 
 def _points(names: Named) -> Mapping[str, tuple[tuple[str, int], ...]]:
@@ -123,7 +124,8 @@ def _plugin_config(names: Named, policy: LegacyPolicy) -> Arguments:
         }
     if policy.hard_weight and _scores_affinity(names):
         config[INTER_POD_AFFINITY] = {"hardPodAffinityWeight": policy.hard_weight}
-    ignored = [each.name for extender in policy.extenders for each in extender.managed if each.ignored]
+    managed = [each for extender in policy.extenders for each in extender.get("managedResources", ())]
+    ignored = [each.get("name", "") for each in managed if each.get("ignoredByScheduler")]
     if ignored:
         config[RESOURCES_FIT] = {"ignoredResources": ignored, "ignoredResourceGroups": None}
     return config

@@ -1,19 +1,24 @@
-"""A legacy Policy as a policy in ksp's own language, as a person would write it."""
+"""A legacy Policy as a policy in ksp's own language, as a person would write it, and its extenders, for which the
+language has no words, as a KubeSchedulerConfiguration."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import yaml
+
 from ksp.check.providers import CHECK_ALL, HEAVIEST, PREEMPTION
 from ksp.check.typed import Rule
-from ksp.policy.legacy.literals import literal
+from ksp.policy.extender import Extender
+from ksp.policy.extender_fields import written as fields_of
 from ksp.policy.legacy.mistakes import Mistake, mistake
 from ksp.policy.legacy.names import PRIORITIES
 from ksp.policy.legacy.naming import Named
 from ksp.policy.plugins import PluginSet, rules_by_plugin
 
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 PROVIDER: Final = "FromPolicy"
 COLUMNS: Final = 100
 
@@ -111,3 +116,60 @@ def _settings(parts: Parts, plugins: PluginSet) -> Iterator[str]:
 
 def _in_a_comment(name: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in name)
+
+
+# ---- literals
+
+
+def literal(value: Any) -> str:
+    """A bool, a number, a string, or a list or object of those."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case str():
+            return f'"{"".join(map(_character, value))}"'
+        case Mapping():
+            return "{" + ", ".join(f"{key}: {literal(inner)}" for key, inner in value.items()) + "}"
+        case Sequence():
+            return f"[{', '.join(map(literal, value))}]"
+    raise TypeError(f"no literal for {type(value).__name__}")
+
+
+def _character(character: str) -> str:
+    if character in '\\"$':
+        return "\\" + character
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+# ---- extenders
+
+
+def extender_file(extenders: Iterable[Extender], source: str) -> str:
+    """The YAML text; `source` names the Policy."""
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": "KubeSchedulerConfiguration",
+        "extenders": [_said(fields_of(each)) for each in extenders],
+    }
+    head = f"# The extenders of the Policy in {_in_a_comment(source)}. Written by `ksp convert`.\n"
+    return head + yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+
+
+def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that say something, in whatever they hold too."""
+    made = {name: _said_in(value) for name, value in fields.items()}
+    return {name: value for name, value in made.items() if value not in ("", 0, False, None, [])}
+
+
+def _said_in(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return _said(value)
+        case list():
+            return [_said_in(each) for each in value]
+    return value

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.policy.configuration.configurations import errors, read
 
 from ksp.policy.configuration import LeaderElection, election_problems
-from ksp.policy.configuration.durations import DurationError, seconds_of, shown_seconds
+from ksp.policy.durations import DurationError, seconds_of, shown_seconds
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.policy.configuration.configurations import VERSIONS, errors, read, text_of, warnings
+from tests.unit.policy.configuration.configurations import BUILDER, VERSIONS, errors, module, read, text_of, warnings
 
 from ksp.policy.configuration import (
     ClientConnection,
     ConfigurationError,
     LeaderElection,
+    profiles_of,
     read_configuration,
 )
 
@@ -336,6 +338,21 @@ def test_whatever_the_document_it_is_read_or_refused(document: dict[str, object]
     text = json.dumps(document | {"apiVersion": f"kubescheduler.config.k8s.io/{version}"})
     messages = _refusal(text)
     assert messages is None or (messages and all("\n" not in each for each in messages))
+
+
+@given(documents, st.sampled_from(VERSIONS))
+def test_what_could_be_read_of_a_wrong_document_can_be_held_against_rules(
+    document: dict[str, object], version: str
+) -> None:
+    text = json.dumps(document | {"apiVersion": f"kubescheduler.config.k8s.io/{version}"})
+    try:
+        found = read_configuration(text, "c.yaml")
+    except ConfigurationError as error:
+        if error.partial is None:
+            return
+        found = error.partial
+    with suppress(ConfigurationError):
+        profiles_of(found, module(found.rules), BUILDER)
 
 
 def _refusal(text: str) -> tuple[str, ...] | None:

@@ -12,9 +12,9 @@ from tests.unit.policy.legacy.policies import Json, absent, policy, predicate, p
 
 from ksp.policy.configuration import read_configuration
 from ksp.policy.legacy import LegacyPolicyError
-from ksp.policy.legacy.literals import literal
 from ksp.policy.legacy.names import GENERAL, HISTORICAL, PREDICATES, PRIORITIES
 from ksp.policy.legacy.naming import INTERNAL
+from ksp.policy.legacy.writing import literal
 from ksp.policy.profile import Profile
 from ksp.sim.conversion_proof import interests
 from ksp.sim.same_decisions import compared

@@ -21,9 +21,10 @@ from tests.unit.policy.legacy.policies import (
 )
 
 from ksp.policy.legacy import LegacyPolicyError, configuration, policy_of, read_policy
-from ksp.policy.legacy.decoding import FIELDS
+from ksp.policy.legacy.decoding import POLICY
 
 PLUGIN = "initializing profiles: creating profile for scheduler name default-scheduler: error initializing plugin "
+STRICT = "strict decoding error: "
 TWICE = "initializing profiles: creating profile for scheduler name default-scheduler: plugin "
 RATIO = "/priorities/0/argument/requestedToCapacityRatioArguments"
 
@@ -49,7 +50,7 @@ def test_all_are_told_in_the_order_in_which_kube_scheduler_looks() -> None:
         "/predicates/1",
     ]
     said = [message for message, _ in found]
-    assert said[0] == "found unknown field: algorithm"
+    assert said[0] == f'{STRICT}unknown field "algorithm"'
     assert said[2] == "hardPodAffinitySymmetricWeight: Invalid value: -1: not in valid range [0-100]"
     assert said[3] == 'Invalid configuration: Predicate type not found for "PodFitsResource"'
     assert said[4] == f'{PLUGIN}"RequestedToCapacityRatio": at least one point must be specified'
@@ -70,15 +71,19 @@ def test_all_are_told_in_the_order_in_which_kube_scheduler_looks() -> None:
             "Exactly 1 predicate argument is required, numArgs: 0, Predicate: HostName",
             "/argument",
         ),
-        ({"name": 5}, "must be a string, not the number 5", "/name"),
-        ({"name": "HostName", "weight": 1}, "found unknown field: weight", "/weight"),
+        ({"name": 5}, f"{STRICT}json: cannot unmarshal number 5 into a value of type string", "/name"),
+        ({"name": "HostName", "weight": 1}, f'{STRICT}unknown field "predicates[1].weight"', "/weight"),
         (
             predicate("A", labelsPresence={"labels": "a"}),
-            'must be a list, not the string "a"',
+            f"{STRICT}json: cannot unmarshal string into a list",
             "/argument/labelsPresence/labels",
         ),
-        (predicate("A", labelPresence=present("a")), "found unknown field: labelPresence", "/argument/labelPresence"),
-        ([], "must be an object, not a list", ""),
+        (
+            predicate("A", labelPresence=present("a")),
+            f'{STRICT}unknown field "predicates[1].argument.labelPresence"; did you mean `labelsPresence`?',
+            "/argument/labelPresence",
+        ),
+        ([], f"{STRICT}json: cannot unmarshal array into an object", ""),
     ],
 )
 def test_entries_of_predicates(entry: Any, message: str, at: str) -> None:
@@ -110,11 +115,19 @@ def test_entries_of_predicates(entry: Any, message: str, at: str) -> None:
             "the weight of ImageLocality is 2147483648, and kube-scheduler 1.19 keeps 32 bits of it",
             "/weight",
         ),
-        (priority("ImageLocalityPriority", 1.5), "must be a whole number, not the number 1.5", "/weight"),
-        (priority("ImageLocalityPriority", 2**63), f"the number {2**63} does not fit in 64 bits", "/weight"),
+        (
+            priority("ImageLocalityPriority", 1.5),
+            f"{STRICT}json: cannot unmarshal number 1.5 into a value of type int64",
+            "/weight",
+        ),
+        (
+            priority("ImageLocalityPriority", 2**63),
+            f"{STRICT}json: cannot unmarshal number {2**63} into a value of type int64",
+            "/weight",
+        ),
         (
             priority("A", labelPreference={"label": "\ud800"}),
-            "not text: half of a surrogate pair",
+            f"{STRICT}half of a surrogate pair is no text",
             "/argument/labelPreference/label",
         ),
         (priority("NodeLabel"), 'priority "NodeLabel" has no label, of which kube-scheduler 1.19 crashes', "/name"),
@@ -206,13 +219,27 @@ def test_extenders() -> None:
     assert said[6] == "Only one extender can implement bind, found 2"
 
 
+def test_extenders_that_kube_scheduler_starts_with_and_others() -> None:
+    entries = [
+        {"urlPrefix": "http://a", "tlsConfig": {"Insecure": True, "caFile": "/ca"}},
+        {"urlPrefix": "a", "httpTimeout": -1, "tlsConfig": {"certFile": "/c"}},
+    ]
+    said = "specifying a root certificates file with the insecure flag is not allowed"
+    assert errors(policy(extenders=entries)) == [(said, "/extenders/0/tlsConfig/insecure")]
+    assert [str(each) for each in configured(extenders=entries[1:]).warnings] == [
+        'Invalid value: "a": must be a URL with http:// or https:// and a host (/extenders/0/urlPrefix)',
+        "Invalid value: -1ns: must not be negative (/extenders/0/httpTimeout)",
+        "Invalid value: a certificate and its key go together (/extenders/0/tlsConfig)",
+    ]
+
+
 def test_hints() -> None:
     entries = [predicate("podfitsresources"), predicate("CheckNodeCondition")]
     extender = {"urlPrefix": "http://c", "httpTimeout": "500ms"}
     with pytest.raises(LegacyPolicyError) as caught:
         read_policy(json.dumps(policy(predicates=entries, extenders=[extender])), "policy.json")
     timeout, near, historical = caught.value.messages
-    assert timeout.endswith("it is in nanoseconds: 500000000 (/extenders/0/httpTimeout)")
+    assert timeout.endswith("not a string; did you mean 500000000? (/extenders/0/httpTimeout)")
     assert near.endswith("did you mean `PodFitsResources`? (/predicates/0/name)")
     assert "kube-scheduler 1.16 was the last to have it" in historical
 
@@ -246,7 +273,7 @@ def test_hints() -> None:
             "/kind",
         ),
         ("x" * (1024 * 1024 + 1), "larger than 1,048,576 characters", ""),
-        ("a~b/c: 1\nkind: Policy\napiVersion: v1", "found unknown field: a~b/c", "/a~0b~1c"),
+        ("a~b/c: 1\nkind: Policy\napiVersion: v1", f'{STRICT}unknown field "a~b/c"', "/a~0b~1c"),
     ],
 )
 def test_texts_that_are_no_policy(text: str, message: str | None, pointer: str) -> None:
@@ -266,7 +293,7 @@ values = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(FIELDS[2:]), values), st.booleans())
+@given(st.dictionaries(st.sampled_from(list(POLICY.fields)[2:]), values), st.booleans())
 def test_whatever_stands_in_a_policy_it_is_read_or_all_is_told(fields: Json, typed: bool) -> None:
     value = policy(**fields) if typed else fields
     messages: tuple[str, ...] = ("read",)
@@ -282,8 +309,35 @@ def test_a_message_is_one_line_and_ends() -> None:
     with pytest.raises(LegacyPolicyError) as caught:
         policy_of(policy(**{"a\nb\u202e": 1, "x" * 5000: 1}), "policy.json")
     odd, long = caught.value.messages
-    assert odd == r"policy.json: found unknown field: a\nb\u202e (/a\nb\u202e)"
+    assert odd == r'policy.json: strict decoding error: unknown field "a\u000ab\u202e" (/a\u000ab\u202e)'
     assert len(long) < 2100
+
+
+def test_of_what_could_not_be_read_nothing_else_is_said() -> None:
+    fields = policy(
+        predicates=[{"name": 5}, predicate("A", labelPresence=present("a")), []],
+        priorities=[priority("ImageLocalityPriority", "1"), priority("B", 1.5), priority("C", 0)],
+        hardPodAffinitySymmetricWeight="10",
+    )
+    assert [pointer for _, pointer in errors(fields)] == [
+        "/predicates/0/name",
+        "/predicates/1/argument/labelPresence",
+        "/predicates/2",
+        "/priorities/0/weight",
+        "/priorities/1/weight",
+        "/hardPodAffinitySymmetricWeight",
+        "/priorities/2/weight",
+        "/priorities/1/name",
+        "/priorities/2/name",
+    ]
+
+
+def test_of_very_many_mistakes_the_first_hundred_are_printed() -> None:
+    with pytest.raises(LegacyPolicyError) as caught:
+        policy_of(policy(predicates=[predicate(f"P{i}") for i in range(103)]), "policy.json")
+    assert len(caught.value.errors) == 103
+    assert len(caught.value.messages) == 101
+    assert caught.value.messages[-1] == "policy.json: 3 more are not shown"
 
 
 @given(st.text(max_size=40))

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from ksp.policy.legacy import Configured, LegacyPolicyError, names, read_and_configure
-from ksp.policy.legacy.mistakes import FAILED
 
 pytestmark = pytest.mark.shared
+
+FAILED = "couldn't create scheduler from policy: "
+"""What kube-scheduler puts before the first error."""
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.policy.legacy.policies import absent, configured, policy, predicate, present, priority, ratio
 
 from ksp.policy.extender import DEFAULT_TIMEOUT, ExtenderTLS
-from ksp.policy.legacy import LegacyPolicy, LegacyPolicyError, configuration, read_and_configure
+from ksp.policy.legacy import LegacyPolicy, LegacyPolicyError, configuration, read_and_configure, read_policy
 from ksp.policy.legacy.model import Predicate
 
 MANDATORY = ("NodeUnschedulable", "TaintToleration")
@@ -78,6 +78,14 @@ def test_the_weight_of_affinity_that_is_hard() -> None:
     assert [each.pointer for each in unscored.warnings] == ["/hardPodAffinitySymmetricWeight"]
 
 
+def test_numbers_of_yaml_are_what_json_makes_of_them() -> None:
+    text = "kind: Policy\napiVersion: v1\npriorities: [{name: ImageLocalityPriority, weight: 2.0}]\n"
+    text += "hardPodAffinitySymmetricWeight: 1e1\n"
+    made = read_policy(text, "policy.yaml")
+    assert made.priorities is not None
+    assert (made.priorities[0].weight, made.hard_weight) == (2, 10)
+
+
 def test_what_has_no_effect_is_told_with_its_pointer() -> None:
     made = configured(
         predicates=[predicate("CheckServiceAffinity"), predicate("HostName", labelsPresence=present("a"))],
@@ -98,7 +106,9 @@ def test_what_has_no_effect_is_told_with_its_pointer() -> None:
         "/predicates/0",
         "/extenders/0/urlPrefix",
     ]
-    assert "did you mean `bindVerb`?" in str(made.warnings[0])
+    assert str(made.warnings[0]) == (
+        'unknown field "extenders[0].bindverbs" is ignored; did you mean `bindVerb`? (/extenders/0/bindverbs)'
+    )
     assert made.plugins.scores == (("ImageLocality", 1), ("SelectorSpread", 4))
     assert made.extenders[0].node_cache_capable
 

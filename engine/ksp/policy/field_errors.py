@@ -15,14 +15,27 @@ Steps = tuple[str | int, ...]
 
 
 class Problem(NamedTuple):
-    """What is wrong (or, as a warning, odd) with the field at `steps`."""
+    """What is wrong (or, as a warning, odd) with the field at `steps`. One that `is_ignored` is no error: nobody reads
+    the field."""
 
     steps: Steps
     text: str
+    is_ignored: bool = False
 
     def __str__(self) -> str:
         path = path_of(self.steps)
         return f"{path}: {self.text}" if path else self.text
+
+
+def pointer(steps: Sequence[str | int]) -> str:
+    """The path as RFC 6901 has it: `/extenders/0/managedResources`; "" is the whole document."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def in_one_line(text: str, longest: int) -> str:
+    """Without line breaks and control characters, and not endless, whatever names a file has."""
+    shown = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[:longest])
+    return shown if len(text) <= longest else f"{shown}…"
 
 
 def path_of(steps: Sequence[str | int]) -> str:

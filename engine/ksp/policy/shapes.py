@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ksp.check.report import did_you_mean
-from ksp.policy.configuration.durations import DurationError, seconds_of
-from ksp.policy.configuration.field_errors import Problem, Steps, path_of
+from ksp.policy.durations import DurationError, seconds_of
+from ksp.policy.field_errors import Problem, Steps, path_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,18 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """A map with these fields. One that is `whole` is a type of the core API, of which docs do not list the fields."""
+    """A map with these fields. One that is `whole` is a type of the core API, of which docs do not list the fields.
+    Of a `lenient` one names of fields match in any case, and others are ignored, as Go's own decoder of JSON does."""
 
     fields: Mapping[str, Shape]
     whole: bool = False
+    lenient: bool = False
+
+    def name_of(self, written: str) -> str | None:
+        """The name of the field that is meant; None if there is none."""
+        if written in self.fields or not self.lenient:
+            return written if written in self.fields else None
+        return next((name for name in self.fields if name.lower() == written.lower()), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,7 @@ class Anything:
     """What is decoded later, when it is known what it is."""
 
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 UNKNOWN: Final = "unknown field"
 SUGGESTIONS: Final = 50
 """Problems after which names that may have been meant are not looked for."""
@@ -72,8 +82,8 @@ def decoded(shape: Shape, value: Any, at: Steps, problems: list[Problem]) -> Any
                 return None
             found = [decoded(item, each, (*at, i), problems) for i, each in enumerate(value)]
             return [_zero(item) if each is None else each for each in found]
-        case Object(fields):
-            return _object(fields, value, at, problems)
+        case Object():
+            return _object(shape, value, at, problems)
         case Anything():
             return value
 
@@ -100,24 +110,28 @@ def _scalar(shape: Scalar, value: object, at: Steps, problems: list[Problem]) ->
     return None
 
 
-def _object(fields: Mapping[str, Shape], value: object, at: Steps, problems: list[Problem]) -> dict[str, Any] | None:
+def _object(shape: Object, value: object, at: Steps, problems: list[Problem]) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         problems.append(_mismatch(at, value, "an object"))
         return None
     result = {}
-    for name, inner in value.items():
-        if name not in fields:
-            problems.append(unknown_field((*at, name), name, fields if len(problems) < SUGGESTIONS else {}))
+    for written, inner in value.items():
+        name, here = shape.name_of(written), (*at, written)
+        if name is None:
+            known = shape.fields if len(problems) < SUGGESTIONS else {}
+            problems.append(unknown_field(here, written, known, is_ignored=shape.lenient))
             continue
-        made = decoded(fields[name], inner, (*at, name), problems)
+        made = decoded(shape.fields[name], inner, here, problems)
         if made is not None:
             result[name] = made
     return result
 
 
-def unknown_field(at: Steps, name: str, known: Mapping[str, Any]) -> Problem:
+def unknown_field(at: Steps, name: str, known: Mapping[str, Any], *, is_ignored: bool = False) -> Problem:
     meant = did_you_mean(name, known)
-    return Problem(at, f'strict decoding error: {UNKNOWN} "{path_of(at)}"{"; " + meant if meant else ""}')
+    said = f'{UNKNOWN} "{path_of(at)}"'
+    said = f"{said} is ignored" if is_ignored else f"strict decoding error: {said}"
+    return Problem(at, f"{said}; {meant}" if meant else said, is_ignored)
 
 
 def _mismatch(at: Steps, value: object, wanted: str) -> Problem:
@@ -159,6 +173,8 @@ def field_paths(shape: Shape, prefix: str = "") -> Iterator[str]:
 def _string(value: object) -> object:
     if not isinstance(value, str):
         raise WrongType
+    if _SURROGATE.search(value):
+        raise ValueError("strict decoding error: half of a surrogate pair is no text")
     return value
 
 
@@ -169,7 +185,11 @@ def _bool(value: object) -> object:
 
 
 def _integer(bits: int) -> Callable[[object], object]:
+    """YAML's `1.0` and `1e3` are integers too, as where YAML is made JSON before it is read."""
+
     def read(value: object) -> object:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
             raise WrongType
         return value
