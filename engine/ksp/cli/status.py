@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 TIMEOUT: Final = 10.0
 UNHEALTHY: Final = 3
 
+TRUST: Final = (
+    "name who signed it with --certificate-authority; for one that the scheduler made itself, "
+    "--insecure-skip-tls-verify with --token"
+)
+NOT_SENT: Final = "no credentials were sent, since the certificate is not looked at: give --token"
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -25,6 +31,7 @@ class Asked:
 
     url: str | None
     kubeconfig: str | None
+    master: str | None
     namespace: str
     name: str
     token: str | None
@@ -35,6 +42,7 @@ class Asked:
 @click.command
 @click.option("--url", metavar="URL", help="Ask the scheduler there, such as https://10.0.0.7:10259.")
 @click.option("--kubeconfig", metavar="FILE", help="The cluster whose lease is read; and who asks at --url.")
+@click.option("--master", metavar="URL", help="The API server's address, instead of the kubeconfig's.")
 @click.option(
     "--leader-elect-resource-namespace", "namespace", metavar="NAME", default="kube-system", show_default=True,
     help="Of the lease, as `ksp run` has it.",
@@ -51,8 +59,8 @@ class Asked:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context
 def status(
-    context: click.Context, url: str | None, kubeconfig: str | None, namespace: str, name: str, token: str | None,
-    authority: str | None, insecure: bool, as_json: bool,
+    context: click.Context, url: str | None, kubeconfig: str | None, master: str | None, namespace: str, name: str,
+    token: str | None, authority: str | None, insecure: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Show which policy a running scheduler decides by.
 
@@ -64,11 +72,11 @@ def status(
     from ksp.cli.status_report import as_text, problems, to_json
     from ksp.kube.errors import KubeError
 
-    asked = Asked(url, kubeconfig, namespace, name, token, authority, insecure)
+    asked = Asked(url, kubeconfig, master, namespace, name, token, authority, insecure)
     try:
         seen = asyncio.run(_by_url(asked) if url else _by_lease(asked))
     except KubeError as error:
-        raise click.ClickException(_explained(error)) from error
+        raise click.ClickException(_explained(error, asked)) from error
     click.echo(to_json(seen) if as_json else as_text(seen))
     if seen.status is None and seen.holder:
         sys.stdout.flush()
@@ -76,11 +84,17 @@ def status(
     context.exit(UNHEALTHY if problems(seen) else 0)
 
 
-def _explained(error: Exception) -> str:
+def _explained(error: Exception, asked: Asked) -> str:
+    """What went wrong, and what to do about it on this command line."""
     from ksp.kube.errors import ApiError
+    from ksp.kube.http.connection import AUTHORITY
     from ksp.kube.http.forbidden import explained
 
-    return explained(error) if isinstance(error, ApiError) else str(error)
+    if not asked.url:
+        return explained(error) if isinstance(error, ApiError) else str(error)
+    if isinstance(error, ApiError) and error.status in (401, 403) and asked.insecure and not asked.token:
+        return f"{error}; {NOT_SENT}"
+    return str(error).replace(AUTHORITY, TRUST)
 
 
 async def _by_lease(asked: Asked) -> Seen:
@@ -91,7 +105,7 @@ async def _by_lease(asked: Asked) -> Seen:
     from ksp.kube.leader_election.lease import LeaseLock
     from ksp.kube.wall_clock import SystemWallClock
 
-    async with Client(load_cluster(asked.kubeconfig, None, os.environ)) as client:
+    async with Client(load_cluster(asked.kubeconfig, asked.master, os.environ)) as client:
         lease = await LeaseLock(client, asked.namespace, asked.name).read(TIMEOUT)
     where = f"{asked.namespace}/{asked.name}"
     if lease is None:

@@ -120,7 +120,7 @@ def _of_policy(status: Status) -> list[tuple[str, str]]:
     if status.extenders or status.more_extenders:
         rows.append(("extenders", _listed(status.extenders, status.more_extenders)))
     if status.rollbacks:
-        rows.append(("taken back", str(status.rollbacks)))
+        rows.append(("taken back", f"{status.rollbacks} since it started"))
     failure = status.failure
     rows.append(("last failure", "none" if failure is None else f"{failure.at}, {failure.stage}: {failure.message}"))
     return rows

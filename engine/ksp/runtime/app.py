@@ -60,7 +60,7 @@ from ksp.runtime.pod_events import PodEvents
 from ksp.runtime.questions import Questions
 from ksp.runtime.reload.reloading import Reloading
 from ksp.runtime.secure import SecurePort
-from ksp.runtime.serve import Check, StatusServer, without_keys
+from ksp.runtime.serve import Check, StatusServer
 from ksp.runtime.status import StatusBoard
 from ksp.runtime.summary import Summary
 from ksp.runtime.takeover import caught_up
@@ -139,8 +139,7 @@ class App:
             secure = await self._listen_securely(stack, cluster)
             self._leadership = await self._election(stack, cluster)
             reads = await stack.enter_async_context(self._client(cluster))
-            fence = None if isinstance(self._leadership, Alone) else self._leadership.leads
-            writes = await stack.enter_async_context(self._client(cluster, fence))
+            writes = await stack.enter_async_context(self._client(cluster, self._leadership.leads_for))
             version = await unless(stop, first_contact(reads, self._timers))
             if version is None:
                 return
@@ -183,8 +182,7 @@ class App:
         return secure
 
     def _server(self) -> StatusServer:
-        configuration = without_keys(self.options.effective_configuration)
-        documents = {"/policyz": self.status.text, "/configz": lambda: configuration}
+        documents = {"/policyz": self.status.text, "/configz": lambda: self.options.effective_configuration}
         return StatusServer(self.registry, self._ready_checks, self._alive_checks, documents)
 
     @property
@@ -213,7 +211,7 @@ class App:
         await stack.enter_async_context(client)
         return Leadership(client, election, self.identity, timers, SystemWallClock(), self.status, self.registry)
 
-    def _client(self, cluster: Cluster, fence: Callable[[], bool] | None = None) -> Client:
+    def _client(self, cluster: Cluster, fence: Callable[[], float] | None = None) -> Client:
         answered = self._requests.of(urlsplit(cluster.server).netloc)
         options = self.options
         return Client(cluster, self._timers, qps=options.qps, burst=options.burst, answered=answered, fence=fence)
@@ -245,7 +243,7 @@ class App:
         watch = WriteWatch(self.registry, now)
         writer = Writer(writes, self._timers, SystemWallClock(), watch, marks_victims=marks_victims)
         extenders = Questions(
-            lambda: self.scheduler.generation.extenders.all, Bodies(informers, reads), kept, writer, self._timers,
+            lambda: self.scheduler.generation.extenders.all, Bodies(informers, reads, kept), kept, writer, self._timers,
             self._environ, ExtenderWatch(self.registry, now).asked, self._leadership.leads,
         )  # fmt: skip
         loop = SchedulingLoop(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import platform
 import uuid
 from collections.abc import Callable, Coroutine
@@ -49,6 +50,9 @@ class Alone:
     def leads(self) -> bool:
         return True
 
+    def leads_for(self) -> float:
+        return math.inf
+
     def stalled(self) -> str:
         return ""
 
@@ -87,6 +91,10 @@ class Leadership:
     def leads(self) -> bool:
         """Whether a request that changes something may be sent now."""
         return self._elector.leads()
+
+    def leads_for(self) -> float:
+        """For how many seconds from now requests that change something may be sent."""
+        return self._elector.leads_for()
 
     def stalled(self) -> str:
         """For health checks."""

@@ -2,7 +2,7 @@
 
 SIGHUP has the policy read again. The first SIGTERM or SIGINT stops it in order. A second one ends it at once, with 128
 and the signal's number: bindings that are on their way may then have happened or not, which the next start sees from
-the cluster.
+the cluster. The same signal twice within `ECHO` is one: `timeout` sends it to the process and to its group.
 
 Who has lost the lease ends at once, with 1: another may lead, and nothing else makes sure that this one does not.
 """
@@ -14,7 +14,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ksp.kube.errors import ConfigError
@@ -28,6 +28,7 @@ from ksp.runtime.options import Options
 _log = logging.getLogger(__name__)
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+ECHO: Final = 0.1  # seconds
 
 
 def run_process(options: Options, observers: Sequence[Observer] = ()) -> None:
@@ -46,8 +47,9 @@ def run_process(options: Options, observers: Sequence[Observer] = ()) -> None:
 async def _main(options: Options, observers: Sequence[Observer]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    stopping = Stopping(stop, loop.time)
     for each in SIGNALS:
-        loop.add_signal_handler(each, _received, each, stop)
+        loop.add_signal_handler(each, stopping.received, each)
     app = App(options, observers=observers, when_synced=heap.settle)
     loop.add_signal_handler(signal.SIGHUP, app.reloading.again)
     try:
@@ -57,12 +59,26 @@ async def _main(options: Options, observers: Sequence[Observer]) -> None:
         _end(1)
 
 
-def _received(which: signal.Signals, stop: asyncio.Event) -> None:
-    if stop.is_set():
+class Stopping:
+    """What signals to end come to. `now` is in seconds."""
+
+    def __init__(self, stop: asyncio.Event, now: Callable[[], float]) -> None:
+        self._stop = stop
+        self._now = now
+        self._first: tuple[signal.Signals, float] | None = None
+
+    def received(self, which: signal.Signals) -> None:
+        now = self._now()
+        if self._first is None:
+            self._first = which, now
+            _log.info(entry("asked to stop", signal=which.name))
+            self._stop.set()
+            return
+        first, at = self._first
+        if which is first and now - at < ECHO:
+            return
         _log.warning(entry("ends at once", signal=which.name))
         _end(128 + which)
-    _log.info(entry("asked to stop", signal=which.name))
-    stop.set()
 
 
 def _end(code: int) -> None:

@@ -18,6 +18,7 @@ from ksp.runtime.access.authorities import Authorities
 from ksp.runtime.access.certificates import ServerTls
 from ksp.runtime.access.gate import Gate
 from ksp.runtime.access.reviews import AccessReviews, TokenReviews
+from ksp.runtime.listening import EVERYWHERE
 from ksp.runtime.serve import Guard
 from ksp.runtime.serving_options import ServingOptions
 
@@ -67,5 +68,4 @@ def _cluster(kubeconfig: str | None, own: Cluster, environ: Mapping[str, str]) -
 
 def _hosts(address: str) -> list[str]:
     """Names and addresses for a certificate that is made at the start."""
-    everywhere = {"0.0.0.0", "::"}  # noqa: S104 - to compare with
-    return [platform.node() or "localhost", "localhost", "127.0.0.1", "::1", *({address} - everywhere)]
+    return [platform.node() or "localhost", "localhost", "127.0.0.1", "::1", *({address} - EVERYWHERE)]

@@ -14,19 +14,22 @@ a web page that an operator looks at could read the answers (DNS rebinding).
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
-import re
+import logging
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 from aiohttp.typedefs import Middleware
 from prometheus_client import CollectorRegistry
 
 from ksp.kube.errors import ConfigError
+from ksp.runtime.listening import listening, port_of
 from ksp.runtime.metrics import exposition
 
 Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -36,12 +39,22 @@ Check = Callable[[], str]
 
 SHUTDOWN: Final = 2.0
 """Seconds that open requests have when the server stops."""
-
-
-_KEY: Final = re.compile(r"""(\bkeyData["']?:\s*["']?)[A-Za-z0-9+/=]+""")
+IDLE: Final = 60.0
+"""Seconds that a connection may wait for a request, or be in the middle of its head."""
 
 Document = Callable[[], str]
 """A page's text, as it is now: JSON, or YAML."""
+
+
+class _NoGarbage(logging.Filter):
+    """What is no HTTP is answered with 400, and is nothing for the log: anybody can send it, as often as he likes."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
+
+
+_requests = logging.getLogger(f"{__name__}.requests")
+_requests.addFilter(_NoGarbage())
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,7 @@ class StatusServer:
         self._registry = registry
         self._documents = documents or {}
         self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
         self._alive: Mapping[str, Check] = {"ping": _ping, **(alive or {})}
         self._ready: Mapping[str, Check] = {"ping": _ping, **ready}
 
@@ -74,31 +88,37 @@ class StatusServer:
             app.router.add_get(path, _page(document))
         for path, checks in (("healthz", self._alive), ("livez", self._alive), ("readyz", self._ready)):
             app.router.add_get(f"/{path}", _all(path, checks))
-            app.router.add_get(f"/{path}/{{check}}", _one(checks))
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN)
+            for name, check in checks.items():
+                app.router.add_get(f"/{path}/{name}", _one(check))
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            shutdown_timeout=SHUTDOWN,
+            keepalive_timeout=IDLE,
+            logger=_requests,
+            handler_cancellation=True,  # for who has gone the API server is not asked
+        )
         await runner.setup()
+        assert runner.server is not None, "it is set up"
         try:
-            await web.TCPSite(runner, host, port, ssl_context=guard.tls if guard is not None else None).start()
+            self._listener = await listening(runner.server, host, port, guard.tls if guard is not None else None)
         except OSError as error:
             await runner.cleanup()
             flag = "--port" if guard is None else "--secure-port"
             raise ConfigError(_cannot_listen(host, port, error, flag)) from error
         self._runner = runner
-        return int(runner.addresses[0][1])
+        return port_of(self._listener)
 
     async def stop(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
         if self._runner is not None:
             await self._runner.cleanup()
-            self._runner = None
+        self._listener = self._runner = None
 
     async def _metrics(self, request: web.Request) -> web.Response:
         body, content_type = exposition(self._registry, request.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})
-
-
-def without_keys(configuration: str) -> str:
-    """The text of a configuration (YAML or JSON) without the private keys that stand in it."""
-    return _KEY.sub(r"\1REDACTED", configuration)
 
 
 def is_loopback(host: str) -> bool:
@@ -172,11 +192,8 @@ def _lines(checks: Mapping[str, Check], excluded: frozenset[str]) -> Iterator[st
             yield f"[+]{name} ok\n"
 
 
-def _one(checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _one(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def respond(request: web.Request) -> web.Response:
-        check = checks.get(request.match_info["check"])
-        if check is None:
-            raise web.HTTPNotFound
         why = check()
         return web.Response(status=500, text=why + "\n") if why else web.Response(text="ok")
 

@@ -19,17 +19,20 @@ Answer = Callable[[Json], Any]
 
 @dataclass
 class ExtenderServer:
-    """`verbs` says what each is answered with. `asked` are the questions, by verb; `hung` those that are not answered
-    until `let_go`."""
+    """`verbs` says what each is answered with. `asked` are the questions, by verb; `peers` the ends of the connections
+    over which they came."""
 
     verbs: dict[str, Answer]
     url: str = ""
     asked: dict[str, list[Json]] = field(default_factory=dict)
     headers: list[dict[str, str]] = field(default_factory=list)
+    peers: set[Any] = field(default_factory=set)
     let_go: asyncio.Event = field(default_factory=asyncio.Event)
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        assert request.transport is not None
+        self.peers.add(request.transport.get_extra_info("peername"))
         verb = request.path.rpartition("/")[2]
         question = json.loads(await request.content.read())
         self.headers.append({"method": request.method, "path": request.path, **request.headers})

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.unit.core.scheduling import node, pod
+from tests.unit.kube.timers import settle
 from tests.unit.runtime.driving import World, running
 
 from ksp.core.changes import DeletePod, SetNode, SetPod
 from ksp.core.questions import Answer, Ask, Failed, Filter, FilterAnswer
+from ksp.kube.write.conditions import MESSAGE_LIMIT
 from ksp.kube.write.writes import Bound, NotBound
 from ksp.model.info import PodInfo
 from ksp.policy.extender import Extender
 
 FILTERS = Extender("http://extender", filter_verb="filter")
+GPU = "example.com/gpu"
 BINDS = Extender("http://binder", bind_verb="bind")
 
 
@@ -30,6 +33,14 @@ class Asked:
     bound: list[tuple[str, str, str]] = field(default_factory=list)
     came: asyncio.Event = field(default_factory=asyncio.Event)
     binds: asyncio.Event = field(default_factory=asyncio.Event)
+    held: asyncio.Event = field(default_factory=asyncio.Event)
+    followed: int = 0
+
+    def __post_init__(self) -> None:
+        self.held.set()
+
+    def follow(self) -> None:
+        self.followed += 1
 
     async def answers(self, ask: Ask) -> Sequence[Answer]:
         self.asks.append(ask)
@@ -44,6 +55,7 @@ class Asked:
     async def bind(self, extender: Extender, pod: PodInfo, node: str) -> Bound | NotBound:
         self.bound.append((extender.url_prefix, pod.name, node))
         self.binds.set()
+        await self.held.wait()
         return Bound()
 
     async def question(self) -> Ask:
@@ -156,3 +168,49 @@ async def test_a_pod_is_bound_by_whom_the_core_says(asked: Asked) -> None:
     assert asked.bound == [("http://binder", "p", "n")]
     assert world.writer.binds == []
     assert [binding.extender for binding in world.seen.bindings] == [BINDS]
+
+
+async def test_an_extender_that_never_binds_holds_up_nobody_else(asked: Asked) -> None:
+    """So many of its bindings are under way as may be of our own; the others wait, and pods that are not its business
+    are decided and bound meanwhile. Who goes away while he waits is not asked for."""
+    gpu = {"cpu": "4", "memory": "8Gi", "pods": "110", GPU: "9"}
+    binds = replace(BINDS, managed_resources=frozenset({GPU}))
+    world = World(extenders=asked, configured=[binds], limit=2)
+    asked.held.clear()
+    world.loop.deliver(SetNode(node("n", allocatable=gpu)))
+    for name in "abcd":
+        world.loop.deliver(SetPod(pod(name, requests={GPU: "1"})))
+    world.loop.deliver(SetPod(pod("plain")))
+    async with running(world):
+        await world.writer.until(lambda writer: writer.binds == [("plain", "n")])
+        await settle()
+        assert [name for _, name, _ in asked.bound] == ["a", "b"]
+        assert len(world.loop.effects.binds) == 4
+        world.loop.deliver(DeletePod("c"))
+        asked.held.set()
+        await settle()
+        assert [name for _, name, _ in asked.bound] == ["a", "b", "d"]
+        assert len(world.loop.effects.binds) == 0
+
+
+async def test_extenders_are_followed_when_another_generation_decides(world: World, asked: Asked) -> None:
+    """At once, be it that nobody is asked any more."""
+    async with running(world):
+        await asked.question()
+        adopting = asyncio.create_task(world.loop.between(lambda: None))
+        await settle()
+        assert asked.followed == 0
+        asked.admit_all()
+        await adopting
+        assert asked.followed == 1
+
+
+async def test_a_message_is_no_longer_than_it_will_be_shown(world: World, asked: Asked) -> None:
+    async with running(world):
+        await asked.question()
+        asked.open[-1].set_result([FilterAnswer((), {"n": "no\n" * 20_000})])
+        await world.writer.until(lambda writer: bool(writer.conditions))
+    ((_, _, message),) = world.writer.conditions
+    assert len(message.encode()) <= MESSAGE_LIMIT
+    assert message.startswith("0/1 nodes are available: 1 no no no")
+    assert message.isprintable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -30,6 +31,7 @@ class World:
 
     held: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     lists: list[str] = field(default_factory=list)
+    selectors: list[str] = field(default_factory=list)
     kept: Kept = field(default_factory=Kept)
     informers: dict[str, Informer[Any]] = field(default_factory=dict)
 
@@ -53,6 +55,8 @@ class World:
 
     async def request(self, method: str, path: str, *, query: Mapping[str, str] | None = None, **_: Any) -> Body:
         self.lists.append(path)
+        self.selectors.append((query or {}).get("fieldSelector", ""))
+        await asyncio.sleep(0)
         if path not in self.held:
             raise ApiError(403, "Forbidden", "no")
         page = {"kind": "List", "metadata": {"resourceVersion": "9"}, "items": self.held[path]}
@@ -86,7 +90,7 @@ def names(joined: bytes) -> list[str]:
 
 async def test_nodes_come_from_the_store_and_are_put_together_once(world: World) -> None:
     world.kept.nodes = True
-    bodies = Bodies(world, world)
+    bodies = Bodies(world, world, world.kept)
     for name in "abc":
         world.tell("Node", node(name))
     first = await bodies.nodes(("a", "c", "gone"))
@@ -100,7 +104,7 @@ async def test_nodes_come_from_the_store_and_are_put_together_once(world: World)
 
 
 async def test_who_was_there_before_bytes_were_kept_is_listed_once(world: World) -> None:
-    bodies = Bodies(world, world)
+    bodies = Bodies(world, world, world.kept)
     for name in "ab":
         world.tell("Node", node(name))
     world.kept.nodes = True
@@ -113,18 +117,60 @@ async def test_who_was_there_before_bytes_were_kept_is_listed_once(world: World)
     assert world.lists == ["/api/v1/nodes"]
 
 
+async def test_two_who_miss_the_same_list_it_once(world: World) -> None:
+    bodies = Bodies(world, world, world.kept)
+    world.tell("Node", node("a"))
+    world.kept.nodes = True
+    world.held["/api/v1/nodes"] = [node("a")]
+    assert [names(each) for each in await asyncio.gather(*[bodies.nodes(("a",)) for _ in range(3)])] == [["a"]] * 3
+    assert world.lists == ["/api/v1/nodes"]
+
+
+@pytest.mark.parametrize(("all_of_them", "listed"), [(False, ["waits"]), (True, ["waits", "runs"])])
+async def test_pods_that_run_are_listed_only_for_an_extender_that_may_be_sent_them(
+    world: World, all_of_them: bool, listed: list[str]
+) -> None:
+    """Of a large cluster they take a gigabyte, and a minute in which nothing is decided."""
+    bodies = Bodies(world, world, world.kept)
+    pods = [thing("waits"), thing("runs", spec={"nodeName": "n"})]
+    for each in pods:
+        world.tell("Pod", each)
+    world.kept.waiting, world.kept.pods = True, all_of_them
+    world.held["/api/v1/pods"] = pods  # by a server that does not heed the selector
+    assert await bodies.pod(info("waits")) is not None
+    assert ("spec.nodeName=" in world.selectors[0]) is not all_of_them
+    assert [key.partition("/")[2] for key in bodies._pods._listed] == listed
+
+
+async def test_what_is_not_kept_any_more_goes(world: World) -> None:
+    bodies = Bodies(world, world, world.kept)
+    world.tell("Node", node("a"))
+    world.kept.nodes = True
+    world.held["/api/v1/nodes"] = [node("a")]
+    await bodies.nodes(("a",))
+    world.tell("Node", node("a", version="2"))
+    await bodies.nodes(("a",))
+    assert not bodies._nodes._listed  # the store has it by now
+    bodies.forget()
+    assert bodies._joined[2] == b""
+
+
 async def test_who_is_in_no_list_is_left_out_and_not_looked_for_again_and_again(world: World) -> None:
-    bodies = Bodies(world, world)
+    bodies = Bodies(world, world, world.kept)
     world.tell("Node", node("a"))
     world.held["/api/v1/nodes"] = []
     for asked in (("a",), ("a", "gone"), ("a",)):
         assert await bodies.nodes(asked) == b""
     assert world.lists == ["/api/v1/nodes"]
+    world.tell("Node", node("b"))
+    for asked in (("b",), ("a",), ("b",)):
+        assert await bodies.nodes(asked) == b""
+    assert world.lists == ["/api/v1/nodes"] * 2
 
 
 async def test_a_pod_is_the_one_of_its_uid(world: World) -> None:
     world.kept.waiting = True
-    bodies = Bodies(world, world)
+    bodies = Bodies(world, world, world.kept)
     world.tell("Pod", thing("p", uid="new", spec={"unheard": 1.5}))
     body = await bodies.pod(info("p", metadata={"uid": "new"}))
     assert body is not None
@@ -135,14 +181,15 @@ async def test_a_pod_is_the_one_of_its_uid(world: World) -> None:
 
 async def test_pods_that_others_would_have_to_leave_for(world: World) -> None:
     world.kept.pods = True
-    bodies = Bodies(world, world)
+    bodies = Bodies(world, world, world.kept)
     world.tell("Pod", thing("a", spec={"nodeName": "n"}))
     found = await bodies.pods([info("a"), info("gone")])
     assert list(found) == ["a"]
 
 
 async def test_a_list_that_fails_is_told(world: World) -> None:
-    bodies = Bodies(world, world)
+    bodies = Bodies(world, world, world.kept)
     world.tell("Pod", thing("p"))
+    world.kept.waiting = True
     with pytest.raises(ApiError):
         await bodies.pod(info("p"))

@@ -1,4 +1,5 @@
-"""`deploy/`: the policy is what `ksp bundle` makes, the flags exist, and its rights, no others, are enough."""
+"""`deploy/`: the policy is what `ksp bundle` makes, an API server takes all of it, and its flags and rights, no others,
+are enough."""
 
 from __future__ import annotations
 
@@ -9,17 +10,14 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.unit.runtime.embedded import Server, kubeconfig, node, pod, pod_until, served
+from tests.unit.cli.flags import Started
+from tests.unit.runtime.embedded import Said, Server, kubeconfig, node, pod, pod_until, served
 
 from ksp.apiserver import access
 from ksp.apiserver.access import Rule
 from ksp.apiserver.server import STATIC_USERS
 from ksp.cli.main import cli
-from ksp.cli.run import run
-from ksp.policy.configuration import LeaderElection
 from ksp.runtime.app import App, running
-from ksp.runtime.options import Options
-from ksp.runtime.reload.config_map import ConfigMapSource
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 TOKENS = {f"token-of-{name}": user for name, user in STATIC_USERS.items()}
@@ -53,6 +51,15 @@ def rules() -> tuple[Rule, ...]:
     return (*found, *(each for each in access.SCHEDULER if each.role == "extension-apiserver-authentication-reader"))
 
 
+def flags() -> list[str]:
+    """Those that the Deployment starts `ksp run` with."""
+    (deployment,) = of_kind("Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    command, *found = container["args"]
+    assert command == "run"
+    return [str(each) for each in found]
+
+
 def test_everything_is_in_kube_system_and_bound_to_the_one_account() -> None:
     for each in installed():
         cluster_wide = each["kind"] in {"ClusterRole", "ClusterRoleBinding"}
@@ -70,15 +77,11 @@ def test_the_policy_is_what_bundle_makes_of_its_folder() -> None:
     assert made.stdout == (DEPLOY / "policy.yaml").read_text(encoding="utf-8")
 
 
-def test_the_deployment_runs_as_it_may_with_flags_that_exist() -> None:
+def test_the_deployment_runs_as_it_may() -> None:
     (deployment,) = of_kind("Deployment")
     (budget,) = of_kind("PodDisruptionBudget")
     template = deployment["spec"]["template"]
     (container,) = template["spec"]["containers"]
-    command, *arguments = container["args"]
-    assert command == "run"
-    given = run.make_context("run", list(arguments)).params
-    assert (given["policy_configmap"], given["scheduler_name"]) == ("ksp-policy", "ksp")
     assert template["metadata"]["labels"] == deployment["spec"]["selector"]["matchLabels"]
     assert budget["spec"]["selector"] == deployment["spec"]["selector"]
     assert template["spec"]["serviceAccountName"] == of_kind("ServiceAccount")[0]["metadata"]["name"]
@@ -89,26 +92,27 @@ def test_the_deployment_runs_as_it_may_with_flags_that_exist() -> None:
         assert probe["path"] in {"/livez", "/readyz"}
 
 
-async def test_with_these_rights_and_no_others_pods_are_placed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_with_these_flags_and_rights_and_no_others_pods_are_placed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(access, "SCHEDULER", rules())
     monkeypatch.setattr(access, "NEWER_SCHEDULER", ())
     server = Server(tokens=TOKENS)
-    config_maps = [each for each in installed() if each["kind"] == "ConfigMap"]
-    server.load([*config_maps, node("n", cpu="2"), pod("fits"), pod("large", cpu="8")])
+    pods = [pod("fits", schedulerName="ksp"), pod("large", cpu="8", schedulerName="ksp")]
+    server.load([*installed(), node("n", cpu="2"), *pods])
     async with served(server):
         path = kubeconfig(tmp_path, server, "system:kube-scheduler")
-        options = Options(
-            None, str(path), port=None, seed=1, source=ConfigMapSource("ksp-policy", "kube-system"),
-            leader_election=LeaderElection(resource_name="ksp"), identity="one",
-        )  # fmt: skip
-        async with running(App(options, environ={})) as app:
-            bound = await pod_until(server, "fits", lambda found: found["spec"].get("nodeName"), ADMIN)
-            waits = await pod_until(server, "large", lambda found: found["status"].get("conditions"), ADMIN)
-            assert app.leading.is_set()
+        options = Started([*flags(), f"--kubeconfig={path}", "--secure-port=0"], monkeypatch).options
+        with Said() as said:
+            async with running(App(options, environ={})) as app:
+                bound = await pod_until(server, "fits", lambda found: found["spec"].get("nodeName"), ADMIN)
+                waits = await pod_until(server, "large", lambda found: found["status"].get("conditions"), ADMIN)
+                assert app.leading.is_set()
     assert bound["spec"]["nodeName"] == "n"
     assert server.state.store.counts()["events"] > 0
     (condition,) = waits["status"]["conditions"]
     assert condition["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert [message for message in said.messages if "403" in message] == []
 
 
 @pytest.mark.parametrize(
@@ -139,5 +143,5 @@ def test_alerts_are_those_of_the_page_and_name_metrics_that_exist() -> None:
     metrics = (DEPLOY.parent / "docs" / "run.md").read_text(encoding="utf-8")
     for each in alerts:
         assert f"`{each['expr']}`" in page, each["alert"]
-        (named,) = re.findall(r"\b([a-z_]+)(?=\{|\[|\) == 0|\)\) > 1)", each["expr"])
+        (named,) = set(re.findall(r"\b(?:up|(?:ksp|scheduler|leader)_[a-z_]+)\b", each["expr"]))
         assert named == "up" or f"`{named}`" in metrics, named

@@ -31,7 +31,7 @@ from ksp.kube.leader_election.elector import LeadershipLostError
 from ksp.policy.configuration.leader_election import LeaderElection
 from ksp.runtime.app import STANDBY_SWEEP, App, running
 from ksp.runtime.leadership import new_identity
-from ksp.runtime.serving_options import ServingOptions
+from ksp.runtime.serving_options import Authentication, ServingOptions
 
 ELECTION = LeaderElection(resource_name="ksp")
 
@@ -149,6 +149,29 @@ async def test_somebody_else_takes_the_lease_while_it_stops() -> None:
                 await got(f"{server.url}/version")
             with pytest.raises(LeadershipLostError):
                 await working
+
+
+async def test_who_is_stopped_while_the_lease_is_asked_for_ends_in_order() -> None:
+    async with served() as server:
+        server.hold("/leases")
+        app, stop = elected(server, "a", VirtualTimers()), asyncio.Event()
+        working = asyncio.create_task(app.run(stop))
+        await server.until_held()
+        stop.set()
+        async with asyncio.timeout(WITHIN):
+            await working
+        assert not app.leading.is_set()
+
+
+async def test_decisions_do_not_wait_for_those_who_know_who_may_read_metrics(tmp_path: Path) -> None:
+    async with served() as server, served(elsewhere := Server()) as mute:
+        elsewhere.hold("extension-apiserver-authentication")
+        server.load([node("n1"), pod("a")])
+        asked = Authentication(str(kubeconfig(tmp_path, mute)))
+        serving = ServingOptions("127.0.0.1", 0, authentication=asked)
+        async with asyncio.timeout(8), running(app_of(server, serving=serving)):
+            await pod_until(server, "a", node_of)
+        assert elsewhere.waiting
 
 
 def test_identities_are_of_one_process() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ksp.runtime.log import DECISIONS, LogSettings, Seldom, entry, set_up
+from ksp.runtime.log import DECISIONS, JsonFormatter, LogSettings, Seldom, entry, set_up
 
 
 @pytest.fixture(autouse=True)
@@ -151,3 +151,15 @@ def test_without_a_file_all_goes_to_stderr() -> None:
     set_up(LogSettings(to_stderr=False), stream)
     logging.getLogger("ksp.anything").info("all is well")
     assert "all is well" in stream.getvalue()
+
+
+def test_json_stays_json_whatever_others_wrote() -> None:
+    about = {"pod": "a\u202eb\ud800", "name": "Größe", "seconds": float("inf"), "nodes": 3, "ready": True}
+    record = logging.LogRecord("ksp", logging.INFO, "", 0, entry("odd", **about), None, None)
+    line = JsonFormatter().format(record)
+    assert line.isprintable()
+    line.encode()
+    told = json.loads(line, parse_constant=pytest.fail)
+    assert {key: told[key] for key in about} == {**about, "seconds": "inf"}
+    plain = logging.LogRecord("ksp", logging.INFO, "", 0, entry("said", name="Größe"), None, None)
+    assert "Größe" in JsonFormatter().format(plain)

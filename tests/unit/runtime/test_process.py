@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -67,3 +68,20 @@ def test_who_has_lost_the_lease_ends_at_once_with_1(
         process.run_process(Options(policy()))
     assert error.value.args == (1,)
     assert caplog.messages == ["leaderelection lost: the lease is held by somebody"]
+
+
+def test_the_same_signal_twice_at_once_is_one_and_any_other_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(process, "_end", ended.append)
+    stop, now = asyncio.Event(), [100.0]
+    stopping = process.Stopping(stop, lambda: now[0])
+    stopping.received(signal.SIGTERM)
+    assert stop.is_set()
+    now[0] += process.ECHO / 2
+    stopping.received(signal.SIGTERM)
+    assert ended == []
+    stopping.received(signal.SIGINT)
+    assert ended == [128 + signal.SIGINT]
+    now[0] += process.ECHO
+    stopping.received(signal.SIGTERM)
+    assert ended == [128 + signal.SIGINT, 128 + signal.SIGTERM]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -42,6 +43,7 @@ class World:
     gone: bool = False
     trouble: bool = False
     leads: bool = True
+    forgotten: int = 0
     told: list[tuple[str, str]] = field(default_factory=list)
     kept: Kept = field(default_factory=Kept)
     sent: list[Sent] = field(default_factory=list)
@@ -53,6 +55,9 @@ class World:
 
     async def pods(self, pods: Sequence[PodInfo]) -> dict[str, bytes]:
         return {pod.uid: b'{"pod":"%b"}' % pod.name.encode() for pod in pods}
+
+    def forget(self) -> None:
+        self.forgotten += 1
 
     async def nodes(self, names: Sequence[str]) -> bytes:
         return b",".join(b'{"node":"%b"}' % name.encode() for name in names)
@@ -122,20 +127,21 @@ async def test_nobody_is_asked_about_a_pod_that_is_gone_or_cannot_be_shown() -> 
 @pytest.mark.parametrize(
     ("answer", "sent"),
     [
-        ({}, Sent(Kind.DONE)),
-        ({"Error": "no room"}, Sent(Kind.REFUSED, "no room")),
-        (web.Response(status=500), Kind.CONFLICT),
-        (web.Response(text="<html>"), Kind.UNKNOWN),
+        ({}, (Kind.DONE, "")),
+        ({"Error": "no room"}, (Kind.REFUSED, "no room")),
+        (web.Response(status=500), (Kind.CONFLICT, "bind is answered with status 500")),
+        (web.Response(text="<html>"), (Kind.UNKNOWN, "cannot read its answer to bind")),
     ],
 )
-async def test_what_a_binding_comes_to(answer: Any, sent: Sent | Kind) -> None:
+async def test_what_a_binding_comes_to(answer: Any, sent: tuple[Kind, str]) -> None:
     world = World()
     async with extending({"bind": lambda _: answer}) as server:
         questions = world.questions()
         await questions.bind(extender(server, "bind"), info("p"), "n")
         await questions.close()
     (found,) = world.sent
-    assert found == sent if isinstance(sent, Sent) else found.kind is sent
+    assert found.kind is sent[0]
+    assert sent[1] in found.message
 
 
 async def test_who_was_not_reached_or_may_not_be_asked_has_bound_nothing() -> None:
@@ -159,10 +165,52 @@ async def test_connections_of_extenders_that_are_not_asked_any_more_end() -> Non
         questions = world.questions()
         for each in (old, new):
             world.extenders = [each]
+            questions.follow()
             await questions.answers(Ask(info("p"), (Filter(each, ("a",)),)))
         assert list(questions._clients) == [new]
         (retired,) = questions._retired
         await retired.close()
         assert retired.closed
         assert world.kept.nodes
+        assert world.forgotten == 1  # what is kept is the same afterwards
+        world.extenders = []
+        questions.follow()
+        assert world.kept == Kept()
+        assert world.forgotten == 2
+        assert not questions._clients
+        await questions.close()
+
+
+async def test_an_extender_that_hangs_is_given_as_long_again_to_bind() -> None:
+    world = World()
+    async with extending({}) as server:
+        server.verbs["bind"] = server.never
+        questions = world.questions()
+        await questions.bind(extender(server, "bind", timeout=0.05), info("p"), "n")
+        await questions.close()
+    (sent,) = world.sent
+    assert (sent.kind, sent.dead_after) == (Kind.UNKNOWN, 0.05)
+
+
+async def test_a_binding_that_is_open_when_its_extender_goes_has_its_answer() -> None:
+    """A reload may take it away; connections end afterwards."""
+    world = World()
+    async with extending({}) as server:
+
+        async def late(_: Any) -> dict[str, Any]:
+            await server.let_go.wait()
+            return {}
+
+        server.verbs["bind"] = late
+        old = extender(server, "bind")
+        world.extenders = [old]
+        questions = world.questions()
+        binding = asyncio.create_task(questions.bind(old, info("p"), "n"))
+        await server.was_asked("bind")
+        world.extenders = []
+        questions.follow()
+        assert [each.closed for each in questions._retired] == [False]
+        server.let_go.set()
+        assert await binding == Bound()
+        assert [each.closed for each in questions._retired] == [True]
         await questions.close()

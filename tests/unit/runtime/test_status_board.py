@@ -8,7 +8,7 @@ from tests.unit.runtime.embedded import policy
 
 from ksp.policy.assemble import Policy
 from ksp.policy.extender import Extender
-from ksp.runtime.status import LIMIT, ProfileStatus, StatusBoard, encoded
+from ksp.runtime.status import GENERATIONS, LIMIT, ProfileStatus, StatusBoard, encoded
 
 
 def of_profiles(*names: str) -> Policy:
@@ -54,6 +54,14 @@ def test_who_goes_back_decides_as_before_and_says_why() -> None:
     assert found.failure.message == "it denied all"
     status.running(4, of_profiles("newer"), "x")
     assert (status.status.failure, status.status.rollbacks) == (None, 1)
+
+
+def test_after_very_many_generations_it_still_goes_back() -> None:
+    status = board()
+    for number in range(1, GENERATIONS + 10):
+        status.running(number, of_profiles("a"), "x")
+    status.went_back(GENERATIONS + 10, 1)
+    assert (status.status.generation, status.status.policy) == (GENERATIONS + 10, "that of generation 1")
 
 
 def test_the_document_is_never_longer_than_the_lease_takes() -> None:

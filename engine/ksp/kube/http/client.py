@@ -8,6 +8,7 @@ kinds.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -68,16 +69,16 @@ class Client:
         burst: int = DEFAULT_BURST,
         clock: WallClock | None = None,
         answered: Answered | None = None,
-        fence: Callable[[], bool] | None = None,
+        fence: Callable[[], float] | None = None,
     ) -> None:
         """`clock` is what expiry and Retry-After's dates are compared with; without it and `timers`, the computer's.
 
-        `answered` is told of each request that was sent, repeats and starts of streams included. While `fence` says no,
-        none is sent: UnreachableError.
+        `answered` is told of each request that was sent, repeats and starts of streams included. `fence` says for how
+        many seconds from now requests may be sent: what cannot be sent by then is not sent, UnreachableError.
         """
         self.cluster = cluster
         self._answered = answered or _tell_nobody
-        self._fence = fence
+        self._fence = fence or _for_ever
         self._timers = timers or SystemTimers()
         self._clock = clock or SystemWallClock()
         self._bucket = TokenBucket(qps, burst, self._timers)
@@ -201,12 +202,13 @@ class Client:
         self, method: str, target: str, headers: Headers, body: bytes | None, allowed: float, grant: Grant
     ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
         """An answer whose status is below 300, its body not read yet; ApiError for the others."""
-        if self._fence is not None and not self._fence():
+        left = self._fence()
+        if left <= 0:
             raise UnreachableError(f"{self.cluster.server}: not sent: another scheduler may lead by now")
         connections = self._connections_for(grant)
         began = self._timers.now()
         try:
-            response = await connections.open(method, target, headers, body, allowed)
+            response = await connections.open(method, target, headers, body, min(allowed, left))
         except BaseException:  # also where the time has run out
             self._answered(method, None, self._timers.now() - began)
             raise
@@ -236,6 +238,11 @@ class Client:
 
     def _too_slow(self, allowed: float) -> OutcomeUnknownError:
         return OutcomeUnknownError(f"{self.cluster.server}: no whole answer in {allowed:g} seconds", timed_out=True)
+
+
+def _for_ever() -> float:
+    """Where nobody else writes."""
+    return math.inf
 
 
 def _tell_nobody(method: str, status: int | None, seconds: float) -> None:

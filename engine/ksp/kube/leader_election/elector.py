@@ -13,7 +13,8 @@ client-go makes this stricter, or steadier:
 - a leader that sees another's name has lost at once, and does not wait for its deadline;
 - who saw a lease that was held, and then sees it gone, waits as long as if it had been renewed at that moment;
 - no request may take more than half of the deadline, so that a connection that says nothing more is given up in time;
-- `leads` is asked before each write (`Client(fence=...)`): a process that was stopped for a while writes nothing more.
+- `leads_for` is asked before each write (`Client(fence=...)`), which waits no longer than that for its connection: a
+  process that was stopped for a while writes nothing more.
 
 Nothing here protects from a Lease that somebody deletes before a candidate has seen who holds it.
 """
@@ -91,9 +92,13 @@ class Elector:
         """As it was seen last."""
         return self._lease
 
+    def leads_for(self) -> float:
+        """For how many seconds from now nobody else can lead, as things stand; 0 or less if somebody may."""
+        return self._renewed_at + self._election.renew_deadline - self._timers.now() if self._leads else 0.0
+
     def leads(self) -> bool:
         """Whether nobody else can lead at this moment."""
-        return self._leads and self._timers.now() < self._renewed_at + self._election.renew_deadline
+        return self.leads_for() > 0
 
     def stalled(self) -> str:
         """Why a leader should be restarted: it does not notice that its lease has expired. "" if all is well."""

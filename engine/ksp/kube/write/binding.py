@@ -23,7 +23,8 @@ there a pod that was deleted and made again under its name within the moment of 
 its predecessor. The watch then shows it under its own uid, and kubelet's admission is the last net.
 
 Where somebody else is asked to bind the pod (`Send`: an extender), what came of that is settled in the same way, but
-nothing is sent again: others may do more than bind.
+nothing is sent again: others may do more than bind. He says how long he may be at it. Should he bind it even later, the
+watch shows that, and no other binding of the pod can happen any more.
 
 Sources: `pkg/registry/core/pod/storage` (BindingREST) of 1.19 and 1.36, and recorded answers of both.
 """

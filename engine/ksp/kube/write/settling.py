@@ -61,13 +61,14 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What came of a request. `gone`: there is no such object; `unreached`: there was no connection to the server;
-    `body`: the answer, if it is a good one."""
+    `body`: the answer, if it is a good one; `dead_after`: in so many seconds it has an effect, or never."""
 
     kind: Kind
     message: str = ""
     gone: bool = False
     unreached: bool = False
     body: bytes = b""
+    dead_after: float = DEAD_AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,9 @@ class Settler:
     ) -> V | Sent:  # fmt: skip
         """What became of a request with that outcome, CONFLICT or UNKNOWN: a verdict; DONE; or what was heard last, and
         it is certain that nothing happened. `verdict` is asked of the object as etcd has it (None: there is none).
-        Without `resend` it only reads: the request was somebody else's."""
-        backoff = self._backoff()
+        Without `resend` it only reads, at once and once the request is dead: it was somebody else's."""
+        last = sent.dead_after
+        backoff = self._backoff() if resend else Backoff(self._timers, initial=last, maximum=last, jitter=0.1)
         count, dead_at = 1, self._dead_at(sent)
         if sent.kind is Kind.UNKNOWN:
             told(sent.message)
@@ -139,7 +141,7 @@ class Settler:
 
     def _dead_at(self, sent: Sent) -> float:
         """When that request, just sent, can have no effect any more."""
-        return self._timers.now() + (DEAD_AFTER if sent.kind is Kind.UNKNOWN else 0.0)
+        return self._timers.now() + (sent.dead_after if sent.kind is Kind.UNKNOWN else 0.0)
 
     async def _read(self, request: Request[S], told: Told) -> S | None:
         """The object as etcd has it now; None if there is none. Waits as long as it takes."""

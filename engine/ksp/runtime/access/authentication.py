@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from urllib.parse import unquote
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.x509.oid import NameOID
 
 from ksp.kube.wall_clock import WallClock
@@ -57,9 +57,10 @@ class Authenticator:
         scheme, _, token = authorization.partition(" ")
         if not authorization:
             return ANONYMOUS
-        if scheme.lower() != "bearer" or not token.strip():
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token or not token.isascii():
             return None
-        return await self._tokens.identity(token.strip())
+        return await self._tokens.identity(token)
 
     def _proxied(self, certificate: x509.Certificate, headers: Headers) -> Identity | None:
         """For whom a proxy asks; None if this is no proxy, or one that asks for itself."""
@@ -106,7 +107,7 @@ def _loaded(authorities: bytes) -> Iterator[x509.Certificate]:
 def _signed(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return False
     return True
 
@@ -118,7 +119,9 @@ def _owner(certificate: x509.Certificate) -> Identity | None:
 
 
 def _common_name(certificate: x509.Certificate) -> str:
-    return next((str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
+    """The last one, which is the one that API servers see too."""
+    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[-1].value) if names else ""
 
 
 def _authenticated(groups: tuple[str, ...]) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ PATH: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-aut
 ADVICE: Final = "bind the Role extension-apiserver-authentication-reader of kube-system to ksp's service account"
 EVERY: Final = 60.0
 """Seconds between two looks at the ConfigMap."""
+SOON: Final = 5.0
+"""The same until it was read for the first time."""
 LOOK: Final = 1.0
 """Seconds between two looks at a file."""
 TIMEOUT: Final = 10.0
@@ -54,6 +56,7 @@ class Authorities:
         self._timers = timers
         self._seldom = Seldom(_log, timers.now)
         self._cluster = Cluster()
+        self._read_once = False
         self._clients = _File("--client-ca-file", settings.client_ca_file, timers)
         self._proxies = _File("--requestheader-client-ca-file", settings.request_header.client_ca_file, timers)
 
@@ -77,24 +80,26 @@ class Authorities:
         return self._cluster.header
 
     async def look_up(self, client: Client) -> None:
-        """Reads the ConfigMap for the first time. Raises ConfigError if that fails and is not tolerated."""
-        if self._settings.skip_lookup:
+        """Where the start fails without the ConfigMap: raises ConfigError if it cannot be read. Else it is not waited
+        for, since decisions do not depend on it."""
+        if self._settings.skip_lookup or self._settings.tolerate_lookup_failure:
             return
-        why = await self._read(client)
-        if why and not self._settings.tolerate_lookup_failure:
+        why = await self._read(client, retry=True)
+        if why:
             raise ConfigError(f"cannot read who may ask for metrics: {why}; {ADVICE}")
 
     async def run(self, client: Client) -> None:
         """Reads it again and again, until cancelled."""
         while not self._settings.skip_lookup:
-            await self._timers.sleep(EVERY)
-            await self._read(client)
+            why = await self._read(client, retry=False)
+            await self._timers.sleep(SOON if why and not self._read_once else EVERY)
 
-    async def _read(self, client: Client) -> str:
+    async def _read(self, client: Client, *, retry: bool) -> str:
         """Why that failed; what was known stays."""
         try:
-            answer = await client.request("GET", PATH, timeout=TIMEOUT)
+            answer = await client.request("GET", PATH, timeout=TIMEOUT, retry=retry)
             self._cluster = _told(answer.body)
+            self._read_once = True
             self.changed()
         except KubeError as error:
             why = "it may not be read" if isinstance(error, ApiError) and error.status == 403 else str(error)
@@ -112,6 +117,7 @@ class _File:
         self._timers = timers
         self._looked = timers.now()
         self._text = self._pem.read() if self._pem is not None else b""
+        self._seldom = Seldom(_log, timers.now)
 
     def text(self) -> bytes:
         """As it was, if it cannot be read any more."""
@@ -120,7 +126,7 @@ class _File:
             try:
                 self._text = self._pem.read()
             except ConfigError as error:
-                _log.warning("%s", error)
+                self._seldom.say("", "what was in a file before stays", error=str(error))
         return self._text
 
 

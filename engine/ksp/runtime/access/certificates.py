@@ -8,6 +8,7 @@ If new ones cannot be used, the old ones stay, and the log says so.
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ LOOK: Final = 1.0
 """Seconds between two looks at files."""
 PAIR_NAME: Final = "kube-scheduler"
 """Of the files in `--cert-dir`."""
+
+_DNS: Final = re.compile(r"(?!-)[a-zA-Z0-9-]{1,63}(?<!-)(\.(?!-)[a-zA-Z0-9-]{1,63}(?<!-))*")
 
 Authorities = Callable[[], bytes]
 """Whose client certificates are taken: PEM, b"" for nobody's."""
@@ -62,33 +65,41 @@ class ServerTls:
         self._authorities = authorities
         self._now = now
         self._sources = _sources(options, hosts)
-        self._pairs = [_made(hosts)] if not self._sources else [source.read() for source in self._sources]
-        self._marks = [source.mark() for source in self._sources]
         self._looked = now()
-        self._trusted = authorities()
-        self._contexts = self._built()
+        self._seen = self._marks(), authorities()
+        self._pairs = self._read() or [_made(hosts)]
+        self._trusted = self._seen[1]
+        self._contexts = self._built(self._pairs, self._trusted)
         self.context = self._contexts[0][1]
         self.context.sni_callback = self._chosen
 
-    def _built(self) -> list[tuple[tuple[str, ...], ssl.SSLContext]]:
+    def _marks(self) -> list[object]:
+        return [source.mark() for source in self._sources]
+
+    def _read(self) -> list[KeyPair]:
+        """Raises ConfigError."""
+        return [source.read() for source in self._sources]
+
+    def _built(self, pairs: Sequence[KeyPair], trusted: bytes) -> list[tuple[tuple[str, ...], ssl.SSLContext]]:
         """For each pair the names that it is for. Raises ConfigError."""
         contexts = []
-        for index, pair in enumerate(self._pairs):
+        for index, pair in enumerate(pairs):
             given = self._sources[index].names if self._sources else ()
-            contexts.append((given or _names_in(pair), self._context(pair)))
+            contexts.append((given or _names_in(pair), self._context(pair, trusted)))
         return contexts
 
-    def _context(self, pair: KeyPair) -> ssl.SSLContext:
+    def _context(self, pair: KeyPair, trusted: bytes) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = self._oldest
+        context.options |= ssl.OP_NO_RENEGOTIATION
         context.options |= ssl.OP_NO_TICKET  # a resumed session would keep a certificate that counts no more
         context.num_tickets = 0
         context.set_alpn_protocols(["http/1.1"])
         if self._ciphers is not None:
             context.set_ciphers(self._ciphers)
-        if self._trusted:
+        if trusted:
             try:
-                context.load_verify_locations(cadata=self._trusted.decode("ascii", "ignore"))
+                context.load_verify_locations(cadata=trusted.decode("ascii", "ignore"))
             except (ssl.SSLError, ValueError) as error:
                 raise ConfigError(f"the authorities of clients cannot be read: {error}") from error
             context.verify_mode = ssl.CERT_OPTIONAL
@@ -104,27 +115,30 @@ class ServerTls:
     def look(self) -> None:
         """Builds anew what has changed. Whether a connection is asked for a certificate is decided before the callback:
         so this is called as soon as other authorities are known."""
-        now = self._now()
-        trusted = self._authorities()
-        if now - self._looked < LOOK and trusted == self._trusted:
+        now, trusted = self._now(), self._authorities()
+        known, before = self._seen
+        marks = known
+        if now - self._looked >= LOOK:
+            self._looked, marks = now, self._marks()
+        if (marks, trusted) == self._seen:
             return
-        self._looked = now
-        marks = [source.mark() for source in self._sources]
-        if marks == self._marks and trusted == self._trusted:
-            return
-        before = self._pairs, self._trusted
-        changed = marks != self._marks
-        self._marks, self._trusted = marks, trusted
-        try:
-            self._pairs = [source.read() for source in self._sources] or self._pairs
-            self._contexts = self._built()
-        except ConfigError as error:
-            self._pairs, self._trusted = before
-            _log.warning(entry("cannot use new certificates, the old ones stay", error=str(error)))
-            return
-        self.context.verify_mode = ssl.CERT_OPTIONAL if self._trusted else ssl.CERT_NONE
-        if changed:
+        self._seen = marks, trusted  # what cannot be used is not tried again before it is another
+        if trusted != before:
+            self._rebuild(lambda: self._pairs, trusted)
+        if marks != known and self._rebuild(self._read, self._trusted):
             _log.info("the serving certificate was read again")
+
+    def _rebuild(self, read: Callable[[], list[KeyPair]], trusted: bytes) -> bool:
+        """Whether that could be done; else all stays."""
+        try:
+            pairs = read()
+            self._contexts = self._built(pairs, trusted)
+        except ConfigError as error:
+            _log.warning(entry("cannot use new certificates, the old ones stay", error=str(error)))
+            return False
+        self._pairs, self._trusted = pairs, trusted
+        self.context.verify_mode = ssl.CERT_OPTIONAL if trusted else ssl.CERT_NONE
+        return True
 
 
 def _sources(options: ServingOptions, hosts: Sequence[str]) -> list[_Source]:
@@ -157,8 +171,9 @@ def _in_folder(folder: Path, hosts: Sequence[str]) -> _Source:
 
 
 def _made(hosts: Sequence[str]) -> KeyPair:
-    """For these names and addresses, by an authority that nobody has."""
-    issued = trustme.CA().issue_cert(*dict.fromkeys(hosts))
+    """For these names and addresses, by an authority that nobody has. What no certificate can be for is left out: a
+    computer may be called so."""
+    issued = trustme.CA().issue_cert(*(host for host in dict.fromkeys(hosts) if ":" in host or _DNS.fullmatch(host)))
     chain = b"".join(blob.bytes() for blob in issued.cert_chain_pems)
     return KeyPair(chain, issued.private_key_pem.bytes(), "the serving certificate that was made")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 from cachetools import TLRUCache
@@ -21,6 +21,10 @@ REMEMBERED: Final = 1000
 TIMEOUT: Final = 10.0
 AT_A_TIME: Final = 16
 """Questions under way; more wait."""
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 _TOKENS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 _RIGHTS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -61,11 +65,25 @@ class _AccessReview(msgspec.Struct):
     status: _AccessStatus
 
 
-class _New:
-    """Nothing is known."""
+class _Remembered(Generic[K, V]):
+    """Answers, each for a while. What is remembered is told at once, also while questions wait for a slow server."""
 
+    def __init__(self, seconds: Callable[[V], float], timers: Timers) -> None:
+        """`seconds` is for how long an answer is remembered."""
+        self._turns = asyncio.Semaphore(AT_A_TIME)
+        self._known: TLRUCache[K, tuple[V]] = TLRUCache(
+            REMEMBERED, ttu=lambda _key, answer, now: now + seconds(answer[0]), timer=timers.now
+        )
 
-_NEW: Final = _New()
+    async def answer(self, question: K, ask: Callable[[], Awaitable[V]]) -> V:
+        """A failure is not remembered."""
+        found = self._known.get(question)
+        if found is None:
+            async with self._turns:
+                found = self._known.get(question)  # whoever had the turn before may have asked the same
+                if found is None:
+                    self._known[question] = found = (await ask(),)
+        return found[0]
 
 
 class TokenReviews:
@@ -73,20 +91,11 @@ class TokenReviews:
 
     def __init__(self, client: Client, settings: Authentication, timers: Timers) -> None:
         self._client = client
-        self._turns = asyncio.Semaphore(AT_A_TIME)
-        self._known: TLRUCache[bytes, Identity | None] = TLRUCache(
-            REMEMBERED, ttu=lambda _key, _value, now: now + settings.token_cache_ttl, timer=timers.now
-        )
+        self._known: _Remembered[bytes, Identity | None] = _Remembered(lambda _: settings.token_cache_ttl, timers)
 
     async def identity(self, token: str) -> Identity | None:
         """None if the server does not know it. Raises KubeError."""
-        key = hashlib.sha256(token.encode()).digest()
-        async with self._turns:
-            known = self._known.get(key, _NEW)
-            if not isinstance(known, _New):
-                return known
-            self._known[key] = found = await self._asked(token)
-            return found
+        return await self._known.answer(hashlib.sha256(token.encode()).digest(), lambda: self._asked(token))
 
     async def _asked(self, token: str) -> Identity | None:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
@@ -103,21 +112,12 @@ class AccessReviews:
 
     def __init__(self, client: Client, settings: Authorization, timers: Timers) -> None:
         self._client = client
-        self._turns = asyncio.Semaphore(AT_A_TIME)
         ttl = {True: settings.authorized_ttl, False: settings.unauthorized_ttl}
-        self._known: TLRUCache[tuple[Identity, str, str], bool] = TLRUCache(
-            REMEMBERED, ttu=lambda _key, allowed, now: now + ttl[allowed], timer=timers.now
-        )
+        self._known: _Remembered[tuple[Identity, str, str], bool] = _Remembered(ttl.__getitem__, timers)
 
     async def allows(self, who: Identity, verb: str, path: str) -> bool:
         """Raises KubeError."""
-        key = (who, verb, path)
-        async with self._turns:
-            known = self._known.get(key)
-            if known is not None:
-                return known
-            self._known[key] = found = await self._asked(who, verb, path)
-            return found
+        return await self._known.answer((who, verb, path), lambda: self._asked(who, verb, path))
 
     async def _asked(self, who: Identity, verb: str, path: str) -> bool:
         spec: dict[str, object] = {
@@ -132,9 +132,6 @@ class AccessReviews:
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         status = (await _review(self._client, _RIGHTS, body, _AccessReview)).status
         return status.allowed and not status.denied
-
-
-T = TypeVar("T")
 
 
 async def _review(client: Client, path: str, body: Mapping[str, object], kind: type[T]) -> T:

@@ -498,10 +498,10 @@ async def test_a_proxy_that_refuses() -> None:
 
 async def test_behind_a_fence_nothing_is_sent() -> None:
     asked, answer = scripted(OK)
-    held = True
-    async with serving(answer) as cluster, Client(cluster, fence=lambda: held) as client:
+    left = 10.0
+    async with serving(answer) as cluster, Client(cluster, fence=lambda: left) as client:
         assert (await client.request("POST", "/x", body=b"{}")).body == b"ok"
-        held = False
+        left = 0.0
         for method in ("GET", "POST"):
             with pytest.raises(UnreachableError, match="not sent: another scheduler may lead by now"):
                 await client.request(method, "/x", retry=False)
@@ -514,13 +514,28 @@ async def test_behind_a_fence_nothing_is_sent() -> None:
 async def test_a_fence_is_asked_when_a_request_is_sent_not_when_it_is_asked_for() -> None:
     asked, answer = scripted(OK)
     timers = VirtualTimers()
-    held = True
-    async with serving(answer) as cluster, Client(cluster, timers, qps=1, burst=1, fence=lambda: held) as client:
+    left = 10.0
+    async with serving(answer) as cluster, Client(cluster, timers, qps=1, burst=1, fence=lambda: left) as client:
         await client.request("POST", "/x")
         waiting = asyncio.create_task(client.request("POST", "/x", retry=False))
         await timers.asleep()
-        held = False
+        left = 0.0
         await timers.advance(1)
         with pytest.raises(UnreachableError, match="not sent"):
             await waiting
     assert asked == ["POST"]
+
+
+async def test_behind_a_fence_a_connection_that_comes_too_late_is_not_used() -> None:
+    said = asyncio.Event()
+
+    async def mute(wire: Wire) -> None:
+        said.set()
+        await asyncio.Event().wait()
+
+    async with raw_server(mute) as plain:
+        encrypted = replace(plain, server=plain.server.replace("http://", "https://"))
+        async with asyncio.timeout(5), Client(encrypted, fence=lambda: 0.05) as client:
+            with pytest.raises(UnreachableError, match="no connection in time"):
+                await client.request("POST", "/x", retry=False)
+    assert said.is_set()

@@ -67,6 +67,13 @@ class Counting(Server):
         return await super()._serve(request)
 
 
+def trusting_anybody() -> ssl.SSLContext:
+    """A client's."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    return tls
+
+
 @dataclass
 class Port:
     """A secure port that serves, and the API server that it asks."""
@@ -81,8 +88,7 @@ class Port:
         headers: Mapping[str, str] | None = None, method: str = "GET",
     ) -> tuple[int, str]:  # fmt: skip
         """Status and text. The server's certificate is not looked at."""
-        tls = ssl.create_default_context()
-        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+        tls = trusting_anybody()
         if certificate is not None:
             tls.load_cert_chain(*certificate)
         sent = {**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
@@ -110,11 +116,15 @@ async def secure_port(
     async with served(server), AsyncExitStack() as stack:
         cluster = Cluster(server.url, "the test", user=User(authorization=f"Bearer {token}"))
         if told is not None:
-            await _tell(server, told)
+            await tell(server, told)
         timers = VirtualTimers()
         secure = SecurePort(options, cluster, timers, {})
         await secure.open(stack)
         await secure.look_up()
+        following = asyncio.create_task(secure.run())
+        stack.push_async_callback(_ended, following)
+        if not options.authentication.skip_lookup:
+            await timers.asleep()
         pages = StatusServer(
             new_registry(), {"informer-sync": lambda: "waiting"}, {},
             {READABLE: lambda: "{}", "/policyz": lambda: '{"generation":1}', "/configz": lambda: "kind: X"},
@@ -125,7 +135,12 @@ async def secure_port(
         await asyncio.sleep(0)
 
 
-async def _tell(server: Server, told: Mapping[str, str]) -> None:
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def tell(server: Server, told: Mapping[str, str]) -> None:
     user = User(authorization="Bearer admin")
     async with Client(Cluster(server.url, "the test", user=user), qps=0) as client:
         body, kind = json.dumps({"data": dict(told)}).encode(), "application/merge-patch+json"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from tests.unit.runtime.access.serving import READABLE, Authority, Port, _tell, secure_port, trusting
+from tests.unit.runtime.access.serving import READABLE, Authority, Port, secure_port, tell, trusting, trusting_anybody
 from tests.unit.runtime.embedded import Said
 
 from ksp.kube.errors import ConfigError
@@ -155,9 +155,7 @@ async def test_the_authority_of_the_cluster_counts_and_may_change(tmp_path: Path
         assert (await port.get("/metrics", certificate=old))[0] == 200
         with pytest.raises(aiohttp.ClientError):
             await port.get("/metrics", certificate=new)
-        following = asyncio.create_task(port.secure.run())
-        await _tell(port.server, {"client-ca-file": second.pem.decode()})
-        await port.timers.asleep()
+        await tell(port.server, {"client-ca-file": second.pem.decode()})
         reads = len(port.server.lines)
         await port.timers.advance(EVERY)
         async with asyncio.timeout(5):
@@ -167,7 +165,6 @@ async def test_the_authority_of_the_cluster_counts_and_may_change(tmp_path: Path
         assert (await port.get("/metrics", certificate=new))[0] == 200
         with pytest.raises(aiohttp.ClientError):
             await port.get("/metrics", certificate=old)
-        following.cancel()
 
 
 async def test_a_file_goes_before_the_cluster_and_skipping_asks_nobody(tmp_path: Path) -> None:
@@ -250,9 +247,7 @@ async def test_proxies_of_the_flags(tmp_path: Path) -> None:
 
 async def served_certificate(port: Port, name: str | None = None, trust: bytes | None = None) -> str:
     """The certificate that is shown to who asks for that name; verified if `trust` is given."""
-    tls = ssl.create_default_context(cadata=trust.decode()) if trust is not None else ssl.create_default_context()
-    if trust is None:
-        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    tls = ssl.create_default_context(cadata=trust.decode()) if trust is not None else trusting_anybody()
     _, writer = await asyncio.open_connection("127.0.0.1", port.port, ssl=tls, server_hostname=name or "")
     shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()
@@ -263,6 +258,15 @@ async def test_its_certificate_is_made_in_memory_for_this_host() -> None:
     async with secure_port() as one, secure_port() as two:
         assert await served_certificate(one) == await served_certificate(one)
         assert await served_certificate(one) != await served_certificate(two)
+
+
+@pytest.mark.parametrize("name", ["my_host", "x" * 64, "-x", "a..b", "", "host.local."])
+async def test_a_computer_whose_name_no_certificate_can_have_serves_too(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.node", lambda: name)
+    async with secure_port() as port:
+        assert await port.get("/livez") == (200, "ok")
 
 
 async def test_certificate_files_are_read_again_when_they_change(tmp_path: Path) -> None:
@@ -315,8 +319,8 @@ async def test_a_folder_of_certificates_is_filled_once(tmp_path: Path) -> None:
 
 async def test_old_versions_of_tls_can_be_refused() -> None:
     async with secure_port(ServingOptions(tls_min_version="VersionTLS13")) as port:
-        tls = ssl.create_default_context()
-        tls.check_hostname, tls.verify_mode, tls.maximum_version = False, ssl.CERT_NONE, ssl.TLSVersion.TLSv1_2
+        tls = trusting_anybody()
+        tls.maximum_version = ssl.TLSVersion.TLSv1_2
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await asyncio.open_connection("127.0.0.1", port.port, ssl=tls)
 
@@ -324,8 +328,8 @@ async def test_old_versions_of_tls_can_be_refused() -> None:
 async def test_cipher_suites_can_be_chosen() -> None:
     options = ServingOptions(tls_cipher_suites=("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256"))
     async with secure_port(options) as port:
-        tls = ssl.create_default_context()
-        tls.check_hostname, tls.verify_mode, tls.maximum_version = False, ssl.CERT_NONE, ssl.TLSVersion.TLSv1_2
+        tls = trusting_anybody()
+        tls.maximum_version = ssl.TLSVersion.TLSv1_2
         _, writer = await asyncio.open_connection("127.0.0.1", port.port, ssl=tls)
         assert writer.get_extra_info("cipher")[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
         writer.close()

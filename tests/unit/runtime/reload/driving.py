@@ -106,7 +106,12 @@ class Bench:
         )  # fmt: skip
 
     def offer(self, texts: PolicyTexts | SourceError, *, asked: bool = False) -> None:
-        self.reloader.offer(Found(texts, asked, ABOUT))
+        def read() -> PolicyTexts:
+            if isinstance(texts, SourceError):
+                raise texts
+            return texts
+
+        self.reloader.offer(Found(read, asked, ABOUT))
 
     async def taken(self, texts: PolicyTexts | SourceError, *, asked: bool = False) -> None:
         """Offers it, and waits until something has become of it."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.unit.kube.timers import VirtualTimers
 
+from ksp.cli.vet import OOM_SCORE
 from ksp.kube.timers import SystemTimers
 from ksp.policy.assemble import Settings
 from ksp.policy.configuration import read_configuration
@@ -73,6 +74,17 @@ async def test_what_takes_too_much_memory_is_ended_with_a_sentence() -> None:
     verdict = await vetted({"a.ksp": RULES}, ChildLimits(memory=48 * 2**20))
     assert (verdict.ok, verdict.stage) == (False, "child")
     assert verdict.message.startswith("the process that tried the policy (with 48 MiB of address space at most) ")
+
+
+@pytest.mark.skipif(not OOM_SCORE.exists(), reason="there is no /proc")
+async def test_where_memory_is_short_the_child_is_ended_before_the_scheduler() -> None:
+    code = (
+        "import json\nfrom ksp.cli import vet\n"
+        "answer = lambda: {'ok': False, 'message': vet.OOM_SCORE.read_text().strip()}\n"
+        "vet._verdict = lambda began: json.dumps(answer()).encode()\n"
+        "vet.vet(['--cpu=9', '--memory=2000000000', '--seconds=9', '--files=64'])"
+    )
+    assert (await ended(code)).message == "1000"
 
 
 async def test_what_takes_too_much_processor_time_is_ended() -> None:
@@ -141,6 +153,40 @@ async def test_the_child_has_no_more_of_the_environment_than_it_needs() -> None:
     verdict = await child.vet(trial({"a.ksp": RULES}))
     assert "PATH" in verdict.message
     assert "AWS_SECRET" not in verdict.message
+
+
+async def test_the_child_finds_what_this_process_imports_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["engine", ""])
+    code = "import json, sys; print(json.dumps({'ok': False, 'message': ' '.join(sys.path[1:3])}))"
+    verdict = await ended(code)
+    assert verdict.message == f"{Path.cwd() / 'engine'} {Path.cwd()}"
+
+
+async def test_who_says_nothing_more_is_ended_when_the_time_is_over() -> None:
+    code = "import os, time; os.closerange(0, 3); time.sleep(60)"
+    assert (await hurried(code)).message == "trying the policy took longer than 0.2 s"
+
+
+async def test_so_is_who_leaves_somebody_behind_that_holds_the_pipes(tmp_path: Path) -> None:
+    said, timers = told(tmp_path), VirtualTimers()
+    code = f"import os, time\nif not os.fork():\n  open({str(said)!r}, 'w').write(str(os.getpid()))\n  time.sleep(60)"
+    child = Child(timers, os.environ, limits=ChildLimits(seconds=7), command=(sys.executable, "-c", code))
+    async with asyncio.timeout(30):
+        vetting = asyncio.create_task(child.vet(trial({"a.ksp": RULES})))
+        pid = int(await asyncio.to_thread(said.read_text))
+        await timers.advance(7)
+        assert (await vetting).message == "trying the policy took longer than 7 s"
+    await gone(pid)
+
+
+async def test_who_says_far_too_much_is_killed() -> None:
+    assert "or for what it said" in (await ended("while True: print('x' * 65536)")).message
+
+
+async def hurried(code: str) -> Verdict:
+    child = Child(SystemTimers(), os.environ, limits=ChildLimits(seconds=0.2), command=(sys.executable, "-c", code))
+    async with asyncio.timeout(30):
+        return await child.vet(trial({"a.ksp": RULES}))
 
 
 async def test_a_vetting_that_is_given_up_leaves_no_process(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ksp.policy.texts import PolicyTexts
 from ksp.runtime.reload.reloader import DEBOUNCE
 from ksp.runtime.reload.source import SourceError
 from ksp.runtime.reload.verdict import Verdict
+from ksp.runtime.reload.watching import Found
 
 FIRST = rules(0)
 BROKEN = PolicyTexts("policy", {"a.ksp": "predicate A implements A { deny }"}, ("a.ksp",))
@@ -140,6 +141,9 @@ async def test_without_the_caches_that_it_reads_a_policy_is_not_taken() -> None:
         assert bench.scheduler.generation.number == 1
         assert bench.board.status.failure is not None
         assert bench.board.status.failure.message == bench.caches.why_not
+        bench.caches.why_not = ""  # the right was given, and the ConfigMap touched
+        await bench.taken(rules(1))
+        assert bench.scheduler.generation.number == 2
 
 
 async def test_a_fault_of_ksp_leaves_what_decides_as_it_is(
@@ -169,6 +173,18 @@ async def test_pods_of_a_profile_that_came_are_offered_and_decided() -> None:
         bench.caches.known = [waits]
         await bench.taken(rules(1, "new"))
         await bench.world.writer.until(lambda writer: writer.binds == [("waits", "n1")])
+
+
+async def test_a_fault_in_reading_does_not_end_reloads() -> None:
+    def broken() -> PolicyTexts:
+        raise ZeroDivisionError("a bug")
+
+    async with reloading(Bench(FIRST)) as bench:
+        bench.reloader.offer(Found(broken))
+        await bench.until(lambda: bench.outcomes()["failed"] == 1)
+        assert bench.board.status.failure is not None
+        assert bench.board.status.failure.stage == "internal error"
+        await bench.taken(rules(1))
 
 
 # ---- probation

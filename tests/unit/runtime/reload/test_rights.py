@@ -7,10 +7,12 @@ import asyncio
 from pathlib import Path
 
 import aiohttp
+import pytest
 from tests.cluster.brisk import BriskTimers
 from tests.cluster.reloads import rules, until
 from tests.unit.kube.timers import VirtualTimers
 from tests.unit.runtime.embedded import WITHIN, Said, Server, kubeconfig, served
+from tests.unit.runtime.reload.driving import Vetter
 
 from ksp.apiserver.server import STATIC_USERS
 from ksp.kube.auth.config import load_cluster
@@ -21,6 +23,7 @@ from ksp.policy.assemble import Settings, assemble
 from ksp.policy.texts import PolicyTexts
 from ksp.runtime.app import App, running
 from ksp.runtime.options import Options
+from ksp.runtime.reload import reloading
 from ksp.runtime.reload.config_map import ConfigMapSource
 from ksp.runtime.reload.kinds import WITHIN as PATIENCE
 from ksp.runtime.reload.kinds import WatchedKinds
@@ -46,7 +49,10 @@ async def patched(server: Server, text: str) -> None:
         assert answer.status == 200, await answer.text()
 
 
-async def test_rights_by_its_name_suffice_to_follow_a_config_map(tmp_path: Path) -> None:
+async def test_rights_by_its_name_suffice_to_follow_a_config_map(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reloading, "Child", lambda *_: Vetter())
     async with served(Server(tokens=TOKENS)) as server:
         await patched(server, rules("one"))
         async with running(app_of(server, tmp_path, READABLE)) as app:

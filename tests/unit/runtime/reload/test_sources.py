@@ -95,6 +95,52 @@ def test_a_folder_and_a_file_are_not_the_same(tmp_path: Path) -> None:
         FileSource(str(tmp_path)).read()
     with pytest.raises(SourceError, match="is not a folder: name a file with --policy-file"):
         FolderSource(str(tmp_path / "a.ksp")).read()
+    files(tmp_path, c_yaml="kind: KubeSchedulerConfiguration")
+    with pytest.raises(SourceError, match="ends in .ksp: a KubeSchedulerConfiguration goes with --config"):
+        FileSource(str(tmp_path / "c.yaml")).read()
+
+
+def test_a_file_is_read_again_after_a_folder_was_in_its_place(tmp_path: Path) -> None:
+    source = FileSource(str(files(tmp_path, a_ksp=A) / "a.ksp"))
+    source.read()
+    (tmp_path / "a.ksp").unlink()
+    (tmp_path / "a.ksp").mkdir()
+    with pytest.raises(SourceError, match="is a folder"):
+        source.read()
+    assert source.marks() == source.read_at
+    (tmp_path / "a.ksp").rmdir()
+    files(tmp_path, a_ksp=B)
+    assert source.marks() != source.read_at
+    assert dict(source.read().files) == {"a.ksp": B}
+
+
+def test_a_link_that_leads_to_itself_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.ksp").symlink_to(tmp_path / "a.ksp")
+    for source in (FileSource(str(tmp_path / "a.ksp")), FolderSource(str(tmp_path))):
+        with pytest.raises(SourceError, match="cannot read the file: "):
+            source.read()
+        assert source.marks() == source.read_at
+
+
+def test_a_folder_below_that_may_not_be_looked_into_is_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest would be another policy, without profiles that are there."""
+    source, scandir = FolderSource(str(files(tmp_path, a_ksp=A, more__b_ksp=B))), os.scandir
+    source.read()
+
+    def refusing(path: str) -> object:
+        if str(path).endswith("more"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refusing)
+        assert source.marks() != source.read_at
+        with pytest.raises(SourceError, match=r"more: cannot be read: Permission denied"):
+            source.read()
+        assert source.marks() == source.read_at
+    assert source.marks() != source.read_at
 
 
 def test_a_folder_without_policies_and_one_that_is_not_there_say_so(tmp_path: Path) -> None:

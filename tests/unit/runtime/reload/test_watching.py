@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from tests.unit.kube.timers import VirtualTimers
 
 from ksp.kube.events.objects import ObjectReference
@@ -14,7 +15,7 @@ from ksp.policy.texts import PolicyTexts
 from ksp.runtime.reload.config_map import ConfigMapSource
 from ksp.runtime.reload.source import SourceError
 from ksp.runtime.reload.sources import FileSource
-from ksp.runtime.reload.watching import EVERY, ConfigMapWatch, FileWatch, Found
+from ksp.runtime.reload.watching import EVERY, RESTLESS, ConfigMapWatch, FileWatch, Found
 
 A = "// a\n"
 
@@ -27,7 +28,14 @@ class Finds:
 
     @property
     def texts(self) -> list[object]:
-        return [dict(each.texts.files) if isinstance(each.texts, PolicyTexts) else str(each.texts) for each in self.all]
+        return [dict(each.files) if isinstance(each, PolicyTexts) else str(each) for each in map(read, self.all)]
+
+
+def read(found: Found) -> PolicyTexts | SourceError:
+    try:
+        return found.read()
+    except SourceError as error:
+        return error
 
 
 def watched(folder: Path) -> tuple[Path, FileWatch, Finds]:
@@ -57,6 +65,30 @@ async def test_a_change_is_read_when_it_is_at_rest(tmp_path: Path) -> None:
     assert finds.all[0].asked is False
 
 
+async def test_one_that_never_rests_is_read_all_the_same(tmp_path: Path) -> None:
+    path, watch, finds = watched(tmp_path)
+    for lines in range(2, 2 + 2 * RESTLESS):
+        path.write_text(A * lines)
+        await watch.look()
+    assert finds.texts == [{"a.ksp": A * (1 + RESTLESS)}, {"a.ksp": A * (1 + 2 * RESTLESS)}]
+
+
+async def test_a_fault_of_ksp_is_found_in_the_place_of_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, watch, finds = watched(tmp_path)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(FileSource, "_texts", broken)
+    path.write_text(A * 2)
+    for _ in range(2):
+        await watch.look()
+    assert finds.texts == [f"{path}: internal error: ZeroDivisionError: a bug"]
+    assert "a fault of ksp" in caplog.text
+
+
 async def test_a_file_that_is_gone_is_told_once_and_so_is_its_return(tmp_path: Path) -> None:
     path, watch, finds = watched(tmp_path)
     path.unlink()
@@ -66,8 +98,8 @@ async def test_a_file_that_is_gone_is_told_once_and_so_is_its_return(tmp_path: P
     for _ in range(4):
         await watch.look()
     gone, back = finds.all
-    assert isinstance(gone.texts, SourceError)
-    assert isinstance(back.texts, PolicyTexts)
+    assert isinstance(read(gone), SourceError)
+    assert isinstance(read(back), PolicyTexts)
 
 
 async def test_a_change_between_the_start_and_the_first_look_is_not_missed(tmp_path: Path) -> None:
@@ -108,7 +140,7 @@ async def test_it_looks_once_a_second_and_reads_at_once_if_asked(tmp_path: Path)
             await timers.advance(EVERY)
         seen = await found.get()
         assert not seen.asked
-        assert isinstance(seen.texts, PolicyTexts)
+        assert isinstance(read(seen), PolicyTexts)
 
 
 # ---- a ConfigMap
