@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 from tests.state.churn_checks import Anew
 from tests.state.churn_policies import Policy, policies
 
+from ksp.core.changes import SetPod
 from ksp.core.generation import Preparation
 from ksp.core.probation import Standing, Terms, Verdict
 from ksp.core.scheduler import Adopted, Step
+from ksp.model.info import PodInfo
 
 if TYPE_CHECKING:
     from tests.state.churn_driver import Driver
@@ -41,21 +43,20 @@ class Reloads:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.policy = policies()[0]
-        self.number = self.running = 1
+        self.running = 1
         self.trial: Trial | None = None
-        self.preparation: tuple[int, Policy, Preparation] | None = None
+        self.preparation: tuple[Policy, Preparation] | None = None
 
     # ---- another policy
 
     def prepare(self, policy: Policy) -> None:
-        self.number += 1
         scheduler = self.driver.scheduler
-        self.preparation = self.number, policy, scheduler.prepare(policy.profiles, policy.extenders, self.number)
+        self.preparation = policy, scheduler.prepare(policy.profiles, policy.extenders)
 
     def go_on(self, slices: int, *, on_probation: bool) -> bool:
         """So many slices are done; then the policy is adopted if it is ready."""
         assert self.preparation is not None
-        number, policy, preparation = self.preparation
+        policy, preparation = self.preparation
         if not any(preparation.step() for _ in range(slices)):
             return False
         self.preparation = None
@@ -63,16 +64,14 @@ class Reloads:
         trial = Trial(self._proven(), self.driver.now) if on_probation else None
         terms = TERMS if on_probation else None
         self._adopted(policy, self.driver.scheduler.adopt(preparation.generation, self.driver.now, terms))
-        self.trial, self.running = trial, number
+        self.trial = trial
         return True
 
     def go_back(self) -> None:
         assert self.trial is not None
         self.driver.answer_all()
         before, self.trial = self.trial.before, None
-        self.number += 1
-        self.running = self.number
-        self._adopted(before, self.driver.scheduler.go_back(self.number, self.driver.now))
+        self._adopted(before, self.driver.scheduler.go_back(self.driver.now))
 
     def _proven(self) -> Policy:
         if self.trial is None or self.trial.verdict(self.driver.now).standing is Standing.PASSED:
@@ -83,12 +82,15 @@ class Reloads:
         driver, model = self.driver, self.driver.model
         waited, before, self.policy = [uid for uid in model.pods if model.waits(uid)], self.policy, policy
         driver.happened += 1
+        self.running += 1
         model.leaving = model.reloaded(policy.names)
         assert {pod.uid for pod in adopted.left} == model.leaving.keys()
         assert adopted.came == policy.names - before.names
         assert driver.scheduler.pending()["unschedulable"] == 0, "a pod did not move"
         driver.take_effects()
-        driver.scheduler.offer(list(model.pods.values()) if adopted.came else (), driver.now)
+        for pod in list(model.pods.values()):
+            if PodInfo.of(pod).scheduler_name in adopted.came:
+                driver.scheduler.on(SetPod(pod), driver.now)
         for uid in model.pods:
             if uid not in waited:
                 model.follow_status(uid)
@@ -100,8 +102,11 @@ class Reloads:
         """An attempt has ended so."""
         trial = self.trial
         if trial is not None and trial.attempts < TERMS.attempts:
-            trial.attempts += 1
-            trial.denied[step.pod.uid] = not step.decision.node and self._had_a_node(trial.before, step, anew)
+            if step.decision.node or self._had_a_node(trial.before, step, anew):
+                trial.attempts += 1
+                trial.denied[step.pod.uid] = not step.decision.node
+            else:
+                trial.denied.pop(step.pod.uid, None)
 
     def _had_a_node(self, before: Policy, step: Step, anew: Anew) -> bool:
         old = Anew(self.driver.model, before.profiles, self.driver.scheduler)

@@ -16,7 +16,6 @@ from ksp.core.assume_cache import AssumeCache
 from ksp.core.bindings import Bindings, Ended
 from ksp.core.changes import ClearNomination
 from ksp.core.errors import InternalError
-from ksp.core.event_handlers import EventHandlers
 from ksp.core.evictions import Evictions
 from ksp.core.outcomes import Outcomes
 from ksp.core.preemption import Preemption, attempt, eligibility
@@ -110,10 +109,6 @@ def pods_sleep_on_under_another_policy(patch: Patch) -> None:
     patch.setattr(SchedulingQueue, "move_all", lambda *_: 0)
 
 
-def pods_that_have_a_profile_now_are_not_found(patch: Patch) -> None:
-    patch.setattr(EventHandlers, "offer", lambda *_: None)
-
-
 SEEDED: list[Callable[[Patch], None]] = [
     what_was_assumed_of_volumes_stays_when_binding_fails,
     volumes_that_are_promised_look_free,
@@ -131,7 +126,6 @@ SEEDED: list[Callable[[Patch], None]] = [
     what_was_bound_and_lost_is_never_found_out,
     pods_without_a_profile_stay,
     pods_sleep_on_under_another_policy,
-    pods_that_have_a_profile_now_are_not_found,
 ]
 
 

@@ -114,8 +114,10 @@ class Cycle:
         """As `decide`, where these extenders have a say. Until there is a decision nothing may change."""
         unread = NOTHING if self.unread_by is None else self.unread_by.of(pod)
         decision = self._refused(pod, unread)
-        if decision is None:
+        if decision is None and any(each.filter_verb or each.prioritize_verb for each in extenders):
             decision = yield from self._with_extenders(pod, extenders)
+        elif decision is None:
+            decision = self._decided(pod)
         decision.unread = unread
         return decision
 

@@ -28,7 +28,7 @@ from ksp.core.wake import (
     pod_events,
     pod_gone,
 )
-from ksp.model.info import DEFAULT_SCHEDULER, PodInfo
+from ksp.model.info import PodInfo
 from ksp.model.node import Node
 from ksp.model.pod import Pod
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
@@ -67,15 +67,6 @@ class EventHandlers:
                 self._set_object(kind, namespace, name, value, now)
             case DeleteObject(kind=kind, namespace=namespace, name=name):
                 self._delete_object(kind, namespace, name, now)
-
-    def offer(self, pod: Pod, now: float) -> None:
-        """A pod that was told of before: if it is one of ours by now, and is not known here, it comes now."""
-        ours = (pod.spec.scheduler_name or DEFAULT_SCHEDULER) in self.outcomes.ours
-        if not ours or pod.spec.node_name:
-            return
-        uid = PodInfo.of(pod).uid
-        if uid not in self.queue and uid not in self.cache:
-            self._set_pod(pod, now)
 
     def wrote(self, chosen: VolumeOrClaim, stored: VolumeOrClaim, now: float) -> None:
         """We have written a volume or a claim. That is a change like those that watches show, if none has shown a later

@@ -166,7 +166,7 @@ class Preparation:
     def generation(self) -> Generation:
         """What was prepared; complete once that is ready."""
         if not self.ready:
-            raise ValueError(f"generation {self._generation.number} is not ready")
+            raise ValueError("the generation is not ready")
         return self._generation
 
     def _parts(self, profiles: Iterable[Profile]) -> Iterator[None]:

@@ -3,7 +3,7 @@
 The generation before rests, and follows the cluster by its journal. For each pod that the new one finds no node for it
 is asked whether it would have found one, in the same state: exactly what an attempt would have found, but for
 extenders, whose answers count for neither. Each pod counts once, by what was decided for it last, so one that has its
-node in the end is not denied.
+node in the end is not denied; and a pod for which neither has a node does not count, so that many of these hide nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ NOTHING_DENIED: Final[frozenset[str]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A policy fails if it denies more than that share, 0 to 1, of pods which the one before would place: so none fails
-    with a share of 1. It cannot fail before so many different `pods` were decided, and has passed after so many
-    `attempts`, or `seconds`."""
+    """Pods count that either policy places. The new one fails if it denies more than that share of them, 0 to 1: so none fails
+    with a share of 1. It cannot fail before so many different `pods` counted, and has passed after so many `attempts` for
+    such pods, or `seconds`."""
 
     most_denied: float
     pods: int = 5
@@ -42,7 +42,7 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How it stands with the policy: of so many different `pods` it `denied` those which the one before would place."""
+    """How it stands with the policy: of so many different `pods` that one of the two places it `denied` so many."""
 
     standing: Standing
     pods: int
@@ -75,8 +75,12 @@ class Probation:
         """An attempt, whose state is still there, has ended so."""
         if self._attempts >= self.terms.attempts:
             return
+        denied = not decision.node and self._would_have_found_a_node(pod)
+        if not denied and not decision.node:  # neither has a node for it
+            self._denied.pop(pod.uid, None)
+            return
         self._attempts += 1
-        self._denied[pod.uid] = not decision.node and self._would_have_found_a_node(pod)
+        self._denied[pod.uid] = denied
 
     def verdict(self, now: float) -> Verdict:
         """How it stands by now."""

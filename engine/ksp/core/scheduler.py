@@ -45,7 +45,6 @@ from ksp.core.state import ClusterState
 from ksp.core.unread_pods import UnreadPods
 from ksp.core.volume_binder import VolumeBinder
 from ksp.model.info import PodInfo
-from ksp.model.pod import Pod
 from ksp.model.storage import PersistentVolume, PersistentVolumeClaim
 from ksp.policy.extender import Extender
 from ksp.policy.profile import Profile
@@ -61,7 +60,7 @@ POLICY_RELOAD: Final = "PolicyReload"
 @dataclass(frozen=True, slots=True)
 class Adopted:
     """What another policy changed at once: the pods that `left`, as no profile decides for them any more; the names of
-    schedulers that have a profile now and had none before (`came`), whose pods are to be offered; and how many
+    schedulers that have a profile now and had none before (`came`), whose pods are to be told of again; and how many
     unschedulable pods `moved`."""
 
     left: tuple[PodInfo, ...]
@@ -185,19 +184,21 @@ class Scheduler:
 
     # ---- another policy
 
-    def prepare(self, profiles: Sequence[Profile], extenders: Iterable[Extender], number: int) -> Preparation:
+    def prepare(self, profiles: Sequence[Profile], extenders: Iterable[Extender]) -> Preparation:
         """A generation for these profiles, to be prepared in slices beside all else, and then adopted."""
         waiting = (queued.info for queued in self.queue)
-        return Preparation(Generation(number, extenders, self._lasting), profiles, waiting, self.attempts.lately)
+        return Preparation(Generation(0, extenders, self._lasting), profiles, waiting, self.attempts.lately)
 
     def adopt(self, generation: Generation, now: float, terms: Terms | None = None) -> Adopted:
-        """From now on this generation decides; on probation if there are `terms`. All unschedulable pods are tried
-        again, once they have backed off. Pods without a profile leave, those in flight if they come back. Nominations
-        stay, and bindings go on. Raises StateError while a question is open."""
+        """From now on this generation decides, under the next number; on probation if there are `terms`. All
+        unschedulable pods are tried again, once they have backed off. Pods without a profile leave, those in flight if
+        they come back; those that have one now and had none are to be told of again. Nominations stay, and bindings go
+        on. Raises StateError while a question is open."""
         if self.attempts.asked is not None:
             raise StateError("another policy cannot be adopted while extenders are asked")
         before, held = self.attempts.generation, self._held()
         proven = self._proven(now)
+        generation.number = before.number + 1
         self._decide_by(generation)
         self.attempts.probation = None
         if terms is not None:
@@ -221,22 +222,15 @@ class Scheduler:
         self.attempts.probation = None
         self._free_others(held)
 
-    def go_back(self, number: int, now: float) -> Adopted:
-        """The policy is not what it should be: the generation before decides again, under another number. Raises
+    def go_back(self, now: float) -> Adopted:
+        """The policy is not what it should be: the generation before decides again, under the next number. Raises
         StateError if there is none, or while a question is open."""
         probation = self.attempts.probation
         if probation is None:
             raise StateError("there is no policy to go back to")
-        before = probation.before
-        adopted = self.adopt(before, now)
-        before.number = number
-        before.resume()
+        adopted = self.adopt(probation.before, now)
+        probation.before.resume()
         return adopted
-
-    def offer(self, pods: Iterable[Pod], now: float) -> None:
-        """Pods that were told of before. Those wait from now on that have a profile by now, and do not wait yet."""
-        for pod in pods:
-            self._take_in(partial(self.handlers.offer, pod, now))
 
     def _proven(self, now: float) -> Generation:
         """The last generation of which it is not in doubt that it can decide."""

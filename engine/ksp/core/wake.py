@@ -238,8 +238,12 @@ def cause_of(events: Events) -> str:
     return next((event.replace(long, short) for long, short in _SHORT if event.startswith(long)), event)
 
 
+UNNOTICED: Final[Events] = frozenset({POD_STATUS})
+"""What changes all the time, where nobody knows what was read: what kubelets, and ksp itself, say of pods."""
+
+
 class Wake:
-    """Knows, rule by rule, which events can help pods that the rule denied."""
+    """Knows, rule by rule, which events can help pods that the rule denied; of what is no rule, all but `UNNOTICED`."""
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
         self._by_rule: dict[str, Events] = {
@@ -251,4 +255,7 @@ class Wake:
 
     def may_help(self, rules: frozenset[str], events: Events) -> bool:
         """One of the rules, which denied a pod, may admit it after one of the events. Nothing known means yes."""
-        return not rules or any(not events.isdisjoint(self._by_rule.get(rule, events)) for rule in rules)
+        if not rules:
+            return True
+        unknown = events - UNNOTICED
+        return any(not events.isdisjoint(self._by_rule.get(rule, unknown)) for rule in rules)

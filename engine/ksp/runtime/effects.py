@@ -13,6 +13,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, Protocol, assert_never
 
 from ksp.core.bindings import prebind_error
@@ -30,7 +31,9 @@ from ksp.core.changes import (
 )
 from ksp.core.queue import Place, QueuedPod
 from ksp.core.scheduler import Scheduler, Step
+from ksp.kube.printable import printable
 from ksp.kube.timers import Timers
+from ksp.kube.write.conditions import MESSAGE_LIMIT
 from ksp.kube.write.writes import Bound, NotBound, VolumeOrClaim, VolumesWritten
 from ksp.model.info import PodInfo
 from ksp.policy.extender import Extender
@@ -130,6 +133,9 @@ class Effects:
         return cache.phase(pod.uid) is CachePhase.ASSUMED and cache.node_name_of(pod.uid) == node
 
     def _report(self, report: Report) -> None:
+        """What extenders say, or rules of thousands of nodes, is kept no longer than it will be shown."""
+        if len(report.message) > MESSAGE_LIMIT:
+            report = replace(report, message=printable(report.message, MESSAGE_LIMIT))
         _say(DECISIONS, "no node for the pod", report.pod, reason=report.reason, message=report.message)
         self._recorder.failed_scheduling(report.pod, report.message)
         self.reports.put(report)

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -116,10 +116,16 @@ class JsonFormatter(logging.Formatter):
             "msg": given.message if isinstance(given, Entry) else record.getMessage(),
         }
         for key, value in (given.about if isinstance(given, Entry) else {}).items():
-            told[f"{key}_" if key in told else key] = value if isinstance(value, int | float) else str(value)
+            told[f"{key}_" if key in told else key] = value if _is_number(value) else str(value)
         if record.exc_info:
             told["trace"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False)
+        text = json.dumps(told, ensure_ascii=False)
+        return text if text.isprintable() else json.dumps(told)
+
+
+def _is_number(value: object) -> bool:
+    """Or a truth value: what JSON can write as such."""
+    return isinstance(value, int) or (isinstance(value, float) and isfinite(value))
 
 
 FORMATS: Final = {"text": KlogFormatter, "json": JsonFormatter}
@@ -146,7 +152,9 @@ def set_up(settings: LogSettings, stream: TextIO | None = None) -> None:
     handlers = [stderr]
     if settings.file is not None and not settings.to_stderr:
         stderr.setLevel(settings.threshold)
-        handlers.append(RotatingFileHandler(settings.file, maxBytes=settings.max_bytes, backupCount=1))
+        handlers.append(
+            RotatingFileHandler(settings.file, maxBytes=settings.max_bytes, backupCount=1, encoding="utf-8")
+        )
     for handler in handlers:
         handler.setFormatter(FORMATS[settings.format]())
     root = logging.getLogger()

@@ -4,7 +4,7 @@ It decides for as long as `SLICE`, then gives way to what the network brought: t
 longer than it decided. It never polls: with nothing to decide it sleeps until a change, the end of a binding, or the
 time at which the core says that a pod becomes due.
 
-While `limit` bindings are on their way, or extenders are asked for a pod, it decides for nobody (see
+While `limit` bindings of our own are on their way, or extenders are asked for a pod, it decides for nobody (see
 `ksp.runtime.binds`, `ksp.runtime.questions`). If no pod can be held
 responsible for a fault of the core, it pauses for `PAUSE`.
 """
@@ -37,6 +37,10 @@ T = TypeVar("T")
 
 class Extenders(BindingExtenders, Protocol):
     """Asks extenders."""
+
+    def follow(self) -> None:
+        """Another generation, with other extenders, may decide from now on."""
+        ...
 
     async def answers(self, ask: Ask) -> Sequence[Answer]:
         """One for each question, in order; it is an answer, too, that there is none."""
@@ -141,6 +145,8 @@ class SchedulingLoop:
         """What waits to be done between decisions; nothing while a decision is open."""
         while self._acts and self.scheduler.asked is None:
             self._acts.pop(0)()
+            if self._extenders is not None:
+                self._extenders.follow()
 
     # ---- turns
 

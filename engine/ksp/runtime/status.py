@@ -108,9 +108,12 @@ class StatusBoard:
 
     def went_back(self, generation: int, to: int) -> None:
         """From now on what was the generation `to` decides again. Why is told as a failure before."""
-        old, failure, rollbacks = self._generations[to], self._status.failure, self._status.rollbacks + 1
-        leading = self._status.leading
-        self._status = msgspec.structs.replace(old, leading=leading, failure=failure, rollbacks=rollbacks)
+        now = self._status
+        forgotten = Status(now.identity, now.version, now.started_at, policy=f"that of generation {to}")
+        old = self._generations.get(to, forgotten)
+        self._status = msgspec.structs.replace(
+            old, leading=now.leading, failure=now.failure, rollbacks=now.rollbacks + 1
+        )
         self._set(generation=generation)
         self._generations[generation] = self._status
 

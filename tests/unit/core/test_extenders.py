@@ -252,3 +252,17 @@ def test_nothing_of_an_answer_is_remembered() -> None:
     asked(subject)
     ended(subject, FilterAnswer((), dict.fromkeys(NAMES, "no")))
     assert about(asked(subject)) == [("one", NAMES)]
+
+
+def test_one_that_is_asked_for_preemption_alone_leaves_decisions_as_they_are() -> None:
+    """And as quick: of nodes nobody is told."""
+    profile = profile_of("predicate Any { deny 'never' when node.podCount > 100 }", "predicates { Any }",
+                         "percentageOfNodesToScore = 50")  # fmt: skip
+    nodes = tuple(node(f"n{i:03}") for i in range(240))
+    pods = tuple(pod(f"p{i}") for i in range(5))
+    found = []
+    for extenders in ((), (extender(filter_verb="", preempt_verb="preempt"),)):
+        dice = FakeDice(3)
+        subject = extended(*extenders, nodes=nodes, pods=pods, profile=profile, dice=dice)
+        found.append(([stepped(subject).decision.node for _ in pods], dice.sides))
+    assert found[0] == found[1]

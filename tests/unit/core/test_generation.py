@@ -27,7 +27,7 @@ LATER = 30.0  # every backoff has ended
 
 
 def made(subject: Scheduler, profiles: Sequence[Profile], extenders: Sequence[Extender] = ()) -> Generation:
-    preparation = subject.prepare(profiles, extenders, subject.generation.number + 1)
+    preparation = subject.prepare(profiles, extenders)
     while not preparation.step():
         pass
     return preparation.generation
@@ -70,7 +70,7 @@ def test_the_new_policy_decides() -> None:
 
 
 def test_a_generation_that_is_not_ready_cannot_be_had() -> None:
-    preparation = cluster().prepare([DENY], (), 2)
+    preparation = cluster().prepare([DENY], ())
     with pytest.raises(ValueError, match="not ready"):
         _ = preparation.generation
 
@@ -78,7 +78,7 @@ def test_a_generation_that_is_not_ready_cannot_be_had() -> None:
 def test_slices_are_small_and_the_state_may_change_between_them() -> None:
     """In each one rule is asked about all nodes, or a few dozen pods are looked at whose classes are there."""
     subject = cluster(*(pod(f"p{i}") for i in range(3 * TOGETHER)))
-    preparation = subject.prepare([default_profile()], (), 2)
+    preparation = subject.prepare([default_profile()], ())
     slices = 0
     while not preparation.step():
         slices += 1
@@ -141,7 +141,7 @@ def test_what_the_old_generation_made_is_freed() -> None:
 
 def test_so_is_what_was_prepared_and_is_not_wanted_any_more() -> None:
     subject = cluster(pod("p"))
-    preparation = subject.prepare([default_profile()], (), 2)
+    preparation = subject.prepare([default_profile()], ())
     while not preparation.step():
         pass
     classes = preparation.generation.cycles["default-scheduler"].classes
@@ -257,13 +257,13 @@ def test_or_comes_back_if_its_profile_has() -> None:
     changed = pod("p", schedulerName="second", labels={"x": "y"})
     subject.on(SetPod(changed), 0.5)  # while nobody decides for it
     assert reloaded(subject, default_profile(), SECOND).came == {"second"}
-    subject.offer([changed], 0.6)
+    subject.on(SetPod(changed), 0.6)
     subject.bind_failed("p", 1.0)
     assert warned(subject) == []
     assert stepped(subject, LATER).decision.node
 
 
-def test_pods_of_a_profile_that_came_wait_once_they_are_offered() -> None:
+def test_pods_of_a_profile_that_came_wait_once_they_are_told_of_again() -> None:
     foreign = pod("p", schedulerName="second")
     offered = [
         foreign, pod("ours"), pod("third", schedulerName="third"), pod("runs", on="a", schedulerName="second"),
@@ -274,17 +274,17 @@ def test_pods_of_a_profile_that_came_wait_once_they_are_offered() -> None:
     subject = cluster(*offered)
     assert [queued.uid for queued in subject.queue] == ["ours"]
     assert reloaded(subject, default_profile(), SECOND).came == {"second"}
-    for _ in range(2):  # nor does it harm to offer them again
-        subject.offer(offered, 1.0)
+    for again in (*offered, *offered):  # twice does no harm
+        subject.on(SetPod(again), 1.0)
     assert [queued.uid for queued in subject.queue] == ["ours", "p"]
     assert subject.pending()["gated"] == 1
     assert {stepped(subject, 1.0).pod.name, stepped(subject, 1.0).pod.name} == {"ours", "p"}
 
 
-def test_a_pod_that_is_offered_claims_what_its_status_says() -> None:
+def test_a_pod_that_is_told_of_again_claims_what_its_status_says() -> None:
     subject = cluster()
     reloaded(subject, SECOND)
-    subject.offer([pod("p", schedulerName="second", nominated="a")], 0.0)
+    subject.on(SetPod(pod("p", schedulerName="second", nominated="a")), 0.0)
     assert subject.queue.nominations.node_of("p") == "a"
 
 
@@ -303,14 +303,3 @@ def test_no_policy_is_adopted_while_extenders_are_asked() -> None:
     subject.adopt(generation, 0.0)
     subject.on(SetPod(pod("q")), 0.0)
     assert isinstance(stepped(subject).effects[0], Bind)  # there are no extenders any more
-
-
-def test_offers_wait_while_extenders_are_asked() -> None:
-    subject = cluster()
-    subject.adopt(made(subject, [default_profile(), SECOND], [extender()]), 0.0)
-    subject.on(SetPod(pod("p")), 0.0)
-    asked(subject)
-    subject.offer([pod("q", schedulerName="second")], 0.0)
-    assert place_of(subject, "q") is Place.ABSENT
-    ended(subject, only("a"))
-    assert place_of(subject, "q") is Place.ACTIVE

@@ -69,7 +69,24 @@ def test_one_that_is_meant_to_deny_all_can_be_enforced() -> None:
 def test_what_the_one_before_denied_too_does_not_count() -> None:
     subject = adopted(DENY)
     decided(subject, 10, requests={"cpu": "200"})
-    assert verdict(subject) == Verdict(Standing.PENDING, 10, 0)
+    assert verdict(subject) == Verdict(Standing.PENDING, 0, 0)
+
+
+def test_a_backlog_of_pods_that_fit_nowhere_hides_nothing() -> None:
+    subject = adopted(DENY, terms=Terms(0.9, attempts=20))
+    decided(subject, 30, requests={"cpu": "200"})
+    decided(subject, 5, 1.0)
+    assert verdict(subject, 1.0) == Verdict(Standing.FAILED, 5, 5)
+
+
+def test_a_pod_that_fits_nowhere_any_more_counts_no_more() -> None:
+    subject = adopted(DENY)
+    decided(subject, 3)
+    assert verdict(subject).denied == 3
+    for i in range(3):
+        subject.on(SetPod(pod(f"0.0-{i}", requests={"cpu": "200"})), LATER)
+        subject.step(LATER)
+    assert verdict(subject) == Verdict(Standing.PENDING, 0, 0)
 
 
 def test_what_was_an_error_before_does_not_count() -> None:
@@ -126,18 +143,18 @@ def test_it_has_passed_after_a_time_or_after_many_attempts() -> None:
 def test_the_one_before_decides_again() -> None:
     subject = adopted(DENY, SECOND)
     decided(subject, 5)
-    went = subject.go_back(3, 1.0)
+    went = subject.go_back(1.0)
     assert (went.came, went.moved, subject.probation) == (frozenset(), 5, None)
     assert subject.generation.number == 3
     assert {stepped(subject, LATER).decision.node for _ in range(5)} == {"a"}
     with pytest.raises(StateError):
-        subject.go_back(4, 1.0)
+        subject.go_back(1.0)
 
 
 def test_pods_that_have_no_profile_before_leave_again() -> None:
     subject = adopted(default_profile(), SECOND)
     subject.on(SetPod(pod("p", schedulerName="second")), 0.0)
-    assert [each.name for each in subject.go_back(3, 1.0).left] == ["p"]
+    assert [each.name for each in subject.go_back(1.0).left] == ["p"]
     assert subject.pending()["active"] == 0
 
 
@@ -146,7 +163,7 @@ def test_the_generation_that_rests_takes_less() -> None:
     assert subject.probation is not None
     classes = subject.probation.before.cycles["default-scheduler"].classes
     assert classes.most_bytes == RESTING_BYTES
-    subject.go_back(3, 1.0)
+    subject.go_back(1.0)
     assert subject.cycles["default-scheduler"].classes is classes
     assert classes.most_bytes == MOST_BYTES
 
@@ -166,9 +183,18 @@ def test_without_terms_there_is_no_way_back() -> None:
     assert subject.probation is None
 
 
+def test_numbers_go_up_though_one_that_was_being_prepared_is_adopted_after_that() -> None:
+    subject = adopted(DENY)
+    generation = made(subject, [ROOM])
+    subject.go_back(1.0)
+    assert subject.generation.number == 3
+    subject.adopt(generation, 2.0, HALF)
+    assert subject.generation.number == 4
+
+
 def test_it_can_be_reloaded_after_it_went_back() -> None:
     subject = adopted(DENY)
-    subject.go_back(3, 1.0)
+    subject.go_back(1.0)
     subject.adopt(made(subject, [ROOM]), 2.0, HALF)
     assert (subject.generation.number, subject.generation.profiles) == (4, [ROOM])
 
@@ -183,7 +209,7 @@ def test_what_extenders_refuse_counts_against_neither() -> None:
         subject.on(SetPod(pod(f"p{i}")), 0.0)
         asked(subject)
         ended(subject, FilterAnswer((), {"a": "no"}))
-    assert verdict(subject) == Verdict(Standing.PENDING, 5, 0)
+    assert verdict(subject) == Verdict(Standing.PENDING, 0, 0)
 
 
 def test_but_what_rules_deny_does() -> None:
@@ -201,7 +227,7 @@ def test_so_does_what_an_extender_refuses_that_was_not_there_before() -> None:
         asked(subject)
         ended(subject, only())
     assert verdict(subject).standing is Standing.FAILED
-    subject.go_back(3, 1.0)
+    subject.go_back(1.0)
     assert stepped(subject, LATER).decision.node == "a"
     queued = subject.queue.get("p0")
     assert queued is not None

@@ -21,7 +21,7 @@ import msgspec
 from ksp.kube.timers import Timers
 from ksp.runtime.reload.verdict import MOST_ANSWER, ChildLimits, Trial, Verdict, encoded_trial
 
-INHERITED: Final = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV")
+INHERITED: Final = ("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV")
 ADDED: Final = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONHASHSEED": "0",
@@ -32,6 +32,8 @@ ADDED: Final = {
 COMMAND: Final = (sys.executable, "-m", "ksp", "vet")
 MOST_COMPLAINT: Final = 4096
 """Bytes of the child's standard error that are kept."""
+MOST_SAID: Final = 4 * 1024 * 1024
+"""Bytes after which the child is killed: it has gone mad."""
 
 
 class Child:
@@ -43,7 +45,8 @@ class Child:
     ) -> None:  # fmt: skip
         self.limits = limits or ChildLimits()
         self._timers = timers
-        self._environ = {name: environ[name] for name in INHERITED if name in environ} | ADDED
+        inherited = {name: environ[name] for name in INHERITED if name in environ}
+        self._environ = inherited | ADDED | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
         self._command = tuple(command)
 
     async def vet(self, trial: Trial) -> Verdict:
@@ -66,25 +69,24 @@ class Child:
             await asyncio.wait({talk, patience}, return_when=asyncio.FIRST_COMPLETED)
             if not talk.done():
                 return _failed(f"trying the policy took longer than {limits.seconds:g} s")
-            answer, complaint = talk.result()
-            return _verdict(answer, complaint, await process.wait(), limits)
+            return _verdict(*talk.result(), limits)
         finally:
-            _end(process)
-            for each in (talk, patience):
-                each.cancel()
+            patience.cancel()
+            if not talk.done():
+                _kill(process)  # then all that it has said can be read, which its end waits for
             await asyncio.gather(talk, patience, return_exceptions=True)
-            await process.wait()
 
 
-async def _talk(process: asyncio.subprocess.Process, trial: bytes) -> tuple[bytes, bytes]:
-    """The child's answer and complaint, no more of them than is of use."""
+async def _talk(process: asyncio.subprocess.Process, trial: bytes) -> tuple[bytes, bytes, int]:
+    """The child's answer and complaint, no more of them than is of use, and how it has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     _, answer, complaint = await asyncio.gather(
-        _give(process.stdin, trial), _some(process.stdout, MOST_ANSWER), _some(process.stderr, MOST_COMPLAINT)
-    )
-    return answer, complaint
+        _give(process.stdin, trial), _some(process, process.stdout, MOST_ANSWER),
+        _some(process, process.stderr, MOST_COMPLAINT),
+    )  # fmt: skip
+    return answer, complaint, await process.wait()
 
 
 async def _give(stdin: asyncio.StreamWriter, data: bytes) -> None:
@@ -94,18 +96,21 @@ async def _give(stdin: asyncio.StreamWriter, data: bytes) -> None:
     stdin.close()
 
 
-async def _some(stream: asyncio.StreamReader, most: int) -> bytes:
-    """The last so many bytes; the rest is read and dropped."""
-    kept = b""
+async def _some(process: asyncio.subprocess.Process, stream: asyncio.StreamReader, most: int) -> bytes:
+    """The last so many bytes; the rest is read and dropped. Who says far too much is killed."""
+    kept, said = b"", 0
     while chunk := await stream.read(65536):
-        kept = (kept + chunk)[-most:]
+        kept, said = (kept + chunk)[-most:], said + len(chunk)
+        if said > MOST_SAID:
+            _kill(process)
     return kept
 
 
-def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """With all that it has started. It has not ended, or something that it started holds its pipes, so that nobody else
+    can have its number."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _verdict(answer: bytes, complaint: bytes, code: int, limits: ChildLimits) -> Verdict:
@@ -117,7 +122,7 @@ def _verdict(answer: bytes, complaint: bytes, code: int, limits: ChildLimits) ->
     if code == -signal.SIGALRM:
         return _failed(f"trying the policy took longer than {limits.seconds:g} s")
     if code in {-signal.SIGXCPU, -signal.SIGKILL}:
-        killed = "" if code == -signal.SIGXCPU else ", or was killed for want of memory"
+        killed = "" if code == -signal.SIGXCPU else ", or was killed for want of memory, or for what it said"
         return _failed(f"trying the policy took more than {limits.cpu} s of processor time{killed}")
     last = complaint.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"

@@ -61,8 +61,8 @@ class ConfigMapSource:
     def missing(self) -> SourceError:
         """Why there are no texts if there is no such ConfigMap."""
         return SourceError(
-            f"there is no ConfigMap {self.name}: create it, for instance with `kubectl create configmap "
-            f"{self.config_map} --namespace={self.namespace} --from-file=DIR`, where DIR has the *.ksp files"
+            f"there is no ConfigMap {self.name}: create it, for instance with `ksp bundle DIR --name {self.config_map} "
+            f"--namespace {self.namespace} | kubectl apply -f -`, where DIR has the *.ksp files"
         )
 
     def texts_of(self, found: ConfigMap) -> PolicyTexts:

@@ -49,6 +49,10 @@ class Files:
             raise SourceError(diagnostics=self._wrong)
         return self._texts
 
+    def look_for(self, path: str) -> None:
+        """What is there is no file, and may be one some day."""
+        self._marks[path] = mark_of(self._folder / path)
+
     def add(self, path: str, *, needed: bool = True) -> None:
         """A file, and all that it names, and so on. Raises SourceError where all together are too much."""
         pending = [path]

@@ -3,7 +3,8 @@
     found ─▶ vet, in a child ─▶ assemble, in a thread ─▶ caches of new kinds ─▶ prepare, in slices ─▶ adopt
 
 On any error the last good policy stays. Texts that failed are not tried again until they are others, or somebody asks
-(SIGHUP); texts that were taken back, not even then.
+(SIGHUP); texts that were taken back, not even then. Those that lacked a cache are tried whenever they are found again:
+the right to watch may have been given meanwhile.
 
 The thread's work and the decisions take turns, since Python runs one thread at a time; the turns are made short while
 it works (`SWITCH`). What is prepared is prepared on the event loop, a slice at a time, while decisions go on.
@@ -16,11 +17,14 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
+from ksp.core.changes import Change, SetPod
 from ksp.core.probation import Standing, Terms
 from ksp.core.scheduler import Adopted, Scheduler
 from ksp.kube.timers import Timers
+from ksp.model.info import DEFAULT_SCHEDULER
 from ksp.model.pod import Pod
 from ksp.policy.assemble import Policy, Settings, assemble
 from ksp.policy.errors import PolicyError
@@ -29,6 +33,7 @@ from ksp.policy.texts import PolicyTexts
 from ksp.runtime.log import entry
 from ksp.runtime.reload.source import SourceError
 from ksp.runtime.reload.telling import Telling
+from ksp.runtime.reload.thread import in_thread
 from ksp.runtime.reload.verdict import ChildLimits, Trial, Verdict, bounded
 from ksp.runtime.reload.watching import Found
 
@@ -42,16 +47,19 @@ SWITCH: Final = 0.0005
 """Seconds for which a thread may go on while another wants to; 0.005 by default."""
 LOOK: Final = 0.5
 """Seconds between two looks at how a policy does on probation."""
+CACHES: Final = "caches"
 GENERATIONS: Final = 200
-"""So many are remembered."""
+"""Of so many it is remembered what they were made of."""
 
 T = TypeVar("T")
 
 
-class Between(Protocol):
-    """`ksp.runtime.loop.SchedulingLoop`: has something done between two decisions."""
+class Loop(Protocol):
+    """`ksp.runtime.loop.SchedulingLoop`: has something done between two decisions, and takes changes in."""
 
     async def between(self, act: Callable[[], T]) -> T: ...
+
+    def deliver(self, change: Change) -> None: ...
 
 
 class Vetter(Protocol):
@@ -75,23 +83,6 @@ class Caches(Protocol):
         ...
 
 
-class _Generations:
-    """The hashes of the texts of generations, by number; numbers go up with each change."""
-
-    def __init__(self, number: int, texts: str) -> None:
-        self.texts = {number: texts}
-        self._last = number
-
-    def next(self) -> int:
-        self._last += 1
-        return self._last
-
-    def add(self, number: int, texts: str) -> None:
-        self.texts[number] = texts
-        if len(self.texts) > GENERATIONS:
-            del self.texts[min(self.texts)]
-
-
 class _FailedError(Exception):
     """A stage says no."""
 
@@ -105,7 +96,7 @@ class Reloader:
     With `terms` new policies are on probation."""
 
     def __init__(
-        self, scheduler: Scheduler, loop: Between, caches: Caches, vetter: Vetter, telling: Telling, timers: Timers, *,
+        self, scheduler: Scheduler, loop: Loop, caches: Caches, vetter: Vetter, telling: Telling, timers: Timers, *,
         texts: PolicyTexts | None, settings: Settings, terms: Terms | None, decides: Callable[[], bool] = lambda: True,
     ) -> None:  # fmt: skip
         """`decides`: whether pods are decided for; a scheduler that stands by proves nothing of a policy."""
@@ -118,7 +109,7 @@ class Reloader:
         self._settings = settings
         self._terms = terms
         self._decides = decides
-        self._generations = _Generations(scheduler.generation.number, "" if texts is None else texts.sha256)
+        self._texts = {scheduler.generation.number: "" if texts is None else texts.sha256}
         self._failed = ""
         self._taken_back = ""
         self._found: Found | None = None
@@ -127,7 +118,7 @@ class Reloader:
     def offer(self, found: Found) -> None:
         """This is what the source has now. What was offered before and not taken up yet is forgotten."""
         asked = found.asked or (self._found is not None and self._found.asked)
-        self._found = Found(found.texts, asked, found.regarding)
+        self._found = Found(found.read, asked, found.regarding)
         self._more.set()
 
     async def run(self) -> None:
@@ -156,10 +147,14 @@ class Reloader:
     async def _take(self, found: Found) -> None:
         if found.regarding is not None:
             self._telling.regarding = found.regarding
-        if isinstance(found.texts, SourceError):
-            self._fail("read", _rendered(found.texts), "", asked=found.asked)
+        try:
+            texts = found.read()
+        except SourceError as error:
+            self._fail("read", _rendered(error), "", asked=found.asked)
             return
-        texts = found.texts
+        except Exception as error:  # noqa: BLE001 - as below
+            self._tell_of_fault(error, "")
+            return
         if texts.sha256 == self._running():
             self._failed = ""
             if found.asked or self._telling.board.status.failure is not None:
@@ -177,15 +172,18 @@ class Reloader:
         except _FailedError as error:
             self._fail(error.stage, str(error), texts.sha256, asked=True)
         except Exception as error:  # noqa: BLE001 - it is told of, and must not end the scheduler
-            _log.exception(entry("a fault of ksp while the policy is reloaded"))
-            self._fail("internal error", f"{type(error).__name__}: {error}", texts.sha256, asked=True)
+            self._tell_of_fault(error, texts.sha256)
+
+    def _tell_of_fault(self, error: Exception, texts: str) -> None:
+        _log.error(entry("a fault of ksp while the policy is reloaded"), exc_info=error)
+        self._fail("internal error", f"{type(error).__name__}: {error}", texts, asked=True)
 
     def _fail(self, stage: str, message: str, texts: str, *, asked: bool) -> None:
         """What fails as it failed before is said again only if somebody asked."""
         same = texts or f"{stage}: {message}"
         if asked or same != self._failed:
             self._telling.failed(stage, message, texts)
-        self._failed = same
+        self._failed = "" if stage == CACHES else same
 
     async def _reload(self, texts: PolicyTexts) -> None:
         with self._measured("vet"):
@@ -193,40 +191,44 @@ class Reloader:
         if not verdict.ok:
             raise _FailedError(verdict.stage, verdict.message)
         with self._measured("assemble"), _short_turns():
-            policy = await asyncio.to_thread(_assembled, texts, self._settings)
-        with self._measured("caches"):
+            policy = await in_thread(partial(_assembled, texts, self._settings))
+        with self._measured(CACHES):
             why = await self._caches.watch(policy.profiles)
         if why:
-            raise _FailedError("caches", why)
-        number = self._generations.next()
-        adopted = await self._adopt(policy, number)
-        self._generations.add(number, texts.sha256)
+            raise _FailedError(CACHES, why)
+        adopted = await self._adopt(policy, texts)
         self._failed = self._taken_back = ""
-        self._telling.adopted(number, policy, verdict.passed, len(adopted.left))
-        await self._offer_pods(adopted)
+        self._telling.adopted(self._scheduler.generation.number, policy, verdict.passed, len(adopted.left))
+        await self._tell_of_pods(adopted)
 
-    async def _adopt(self, policy: Policy, number: int) -> Adopted:
+    async def _adopt(self, policy: Policy, texts: PolicyTexts) -> Adopted:
         """From now on the policy decides."""
-        preparation = self._scheduler.prepare(policy.profiles, policy.extenders, number)
+        scheduler = self._scheduler
+        preparation = scheduler.prepare(policy.profiles, policy.extenders)
+
+        def adopt() -> Adopted:
+            adopted = scheduler.adopt(preparation.generation, self._timers.now(), self._terms)
+            self._remember(texts.sha256)
+            return adopted
+
         try:
             with self._measured("prepare"):
                 while not preparation.step():  # noqa: ASYNC110 - it works, and lets decisions have their turn
                     await asyncio.sleep(0)
             with self._measured("adopt"):
-                return await self._loop.between(
-                    lambda: self._scheduler.adopt(preparation.generation, self._timers.now(), terms=self._terms)
-                )
+                return await self._loop.between(adopt)
         except BaseException:
             preparation.abandon()
             raise
 
-    async def _offer_pods(self, adopted: Adopted) -> None:
+    async def _tell_of_pods(self, adopted: Adopted) -> None:
         """Pods that named a scheduler which nobody was, and somebody is now."""
         if not adopted.came:
             return
         for pods in self._caches.pods():
-            self._scheduler.offer(pods, self._timers.now())
-            await self._loop.between(_nothing)  # it wakes the loop
+            for pod in pods:
+                if (pod.spec.scheduler_name or DEFAULT_SCHEDULER) in adopted.came:
+                    self._loop.deliver(SetPod(pod))
             await asyncio.sleep(0)
 
     @contextlib.contextmanager
@@ -255,7 +257,7 @@ class Reloader:
         if self._scheduler.probation is not None:
             adopted = await self._loop.between(self._judged)
             if adopted is not None:
-                await self._offer_pods(adopted)
+                await self._tell_of_pods(adopted)
 
     def _judged(self) -> Adopted | None:
         """What going back has changed; None where that is not to be done."""
@@ -269,17 +271,26 @@ class Reloader:
             case Standing.PASSED:
                 self._scheduler.end_probation()
                 return None
-        number, to = self._generations.next(), probation.before.number
-        self._taken_back = self._running()
-        adopted = self._scheduler.go_back(number, now)
-        self._generations.add(number, self._generations.texts.get(to, ""))
+        to, self._taken_back = probation.before.number, self._running()
+        adopted = self._scheduler.go_back(now)
+        number = self._remember(self._texts.get(to, ""))
         why = f"it denied {found.denied} of {found.pods} pods which the policy before would have placed"
         self._telling.rolled_back(number, to, why, self._taken_back)
         return adopted
 
+    # ---- generations
+
     def _running(self) -> str:
         """The hash of the texts of what decides."""
-        return self._generations.texts.get(self._scheduler.generation.number, "")
+        return self._texts.get(self._scheduler.generation.number, "")
+
+    def _remember(self, texts: str) -> int:
+        """That what decides is made of these texts; its number."""
+        number = self._scheduler.generation.number
+        self._texts[number] = texts
+        if len(self._texts) > GENERATIONS:
+            del self._texts[min(self._texts)]
+        return number
 
 
 def _assembled(texts: PolicyTexts, settings: Settings) -> Policy:
@@ -302,7 +313,3 @@ def _short_turns() -> Iterator[None]:
 
 def _rendered(error: SourceError) -> str:
     return bounded(PolicyError(error.diagnostics, error.messages).rendered())
-
-
-def _nothing() -> None:
-    """Between two decisions."""

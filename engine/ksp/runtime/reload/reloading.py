@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -40,6 +41,7 @@ from ksp.runtime.reload.reloader import Reloader
 from ksp.runtime.reload.source import FilePolicySource, SourceError
 from ksp.runtime.reload.sources import FileSource, FolderSource, LegacyFileSource
 from ksp.runtime.reload.telling import EventSink, Telling
+from ksp.runtime.reload.thread import in_thread
 from ksp.runtime.reload.watching import ConfigMapWatch, FileWatch
 from ksp.runtime.status import StatusBoard
 
@@ -98,7 +100,7 @@ class Reloading:
             if found is None:
                 raise source.missing()
             self._texts = source.texts_of(found)
-            return await asyncio.to_thread(assemble, self._texts, self._options.settings)
+            return await in_thread(partial(assemble, self._texts, self._options.settings))
         except SourceError as error:
             raise ConfigError(str(error)) from error
         except PolicyError as error:

@@ -39,7 +39,8 @@ class _Source:
             return self._read()
         except OSError as error:
             self.read_at = self.marks()
-            raise SourceError(f"{self.name}: cannot be read: {error.strerror or error}") from error
+            place = error.filename if isinstance(error.filename, str) else self.name
+            raise SourceError(f"{place}: cannot be read: {error.strerror or error}") from error
 
     def marks(self) -> Hashable:
         """Where the files are, which there are, and what tells each from others; or why that cannot be told."""
@@ -90,9 +91,13 @@ class FileSource(_Source):
         return _file_at(Path(self.name))
 
     def _texts(self, files: Files, listed: tuple[str, ...]) -> PolicyTexts:
-        if Path(self.name).is_dir():
-            raise SourceError(f"{self.name} is a folder: name it with --policy-dir")
         (file,) = listed
+        if Path(self.name).is_dir():
+            files.look_for(file)
+            raise SourceError(f"{self.name} is a folder: name it with --policy-dir")
+        if not file.endswith(".ksp"):
+            other = "a KubeSchedulerConfiguration goes with --config, a Policy with --policy-config-file"
+            raise SourceError(f"{self.name} is no policy, whose name ends in .ksp: {other}")
         files.add(file)
         if not file.endswith(TESTS):
             files.add(f"{file.removesuffix('.ksp')}{TESTS}", needed=False)
@@ -162,9 +167,15 @@ def _present(folder: Path) -> Path:
 
 
 def _policies_below(folder: Path) -> tuple[str, ...]:
-    """The paths of all *.ksp, sorted, without hidden ones; not all if there are more than there may be."""
+    """The paths of all *.ksp, sorted, without hidden ones; not all if there are more than there may be. Raises OSError
+    for a folder below that cannot be looked into: without its policies the rest would be another policy."""
+
+    def refused(error: OSError) -> None:
+        if error.filename != str(folder):
+            raise error
+
     found: list[str] = []
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder, onerror=refused):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         below = Path(parent).relative_to(folder)
         found += [(below / each).as_posix() for each in sorted(names) if each.endswith(".ksp") and each[0] != "."]

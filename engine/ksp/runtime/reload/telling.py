@@ -55,15 +55,19 @@ class Telling:
         self.board.running(number, policy, self._source.name, self._source.kind)
         self.metrics.ended("adopted")
         self.metrics.took(self._clock.wall().timestamp())
-        about = {"generation": number, "policy": policy.name, "sha256": policy.sha256, "tests_passed": passed}
-        _log.info(entry("the policy is reloaded", **about, **({"pods_without_profile": left} if left else {})))
         names = ", ".join(profile.scheduler_name for profile in policy.profiles)
+        about = {"generation": number, "policy": policy.name, "sha256": policy.sha256, "profiles": names}
+        more = {"pods_without_profile": left} if left else {}
+        _log.info(entry("the policy is reloaded", **about, tests_passed=passed, **more))
         note = f"Generation {number} decides for {names}: policy {policy.sha256[:SHORT]}"
         self._event("Normal", RELOADED, note)
 
     def unchanged(self) -> None:
-        """The texts are those that decide."""
+        """The texts are those that decide. After a failure that is news."""
         self.metrics.ended("unchanged")
+        if self.board.status.failure is not None:
+            number = self.board.status.generation
+            self._event("Normal", RELOADED, f"Generation {number} decides: the policy is again as it was")
         self.board.mended()
         _log.info(entry("the policy is read again, and is as it was", source=self._source.name))
 

@@ -3,7 +3,7 @@
 Files are looked at once a second. inotify would tell sooner, but not of files on NFS and other network mounts, and only
 of the folders that a link led to when it was asked; editors and the kubelet put other files in the place of the old
 ones. A look is one `stat` a file. What has changed is read when two looks in a row see the same, so a file that is
-being written is not read in the middle.
+being written is not read in the middle; after `RESTLESS` looks it is read anyway.
 
 A ConfigMap is watched through the API, like everything else.
 """
@@ -11,27 +11,36 @@ A ConfigMap is watched through the API, like everything else.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from ksp.kube.events.objects import ObjectReference
 from ksp.kube.timers import Timers
 from ksp.model.config_map import ConfigMap
 from ksp.policy.texts import PolicyTexts
+from ksp.runtime.log import entry
 from ksp.runtime.reload.config_map import ConfigMapSource
 from ksp.runtime.reload.source import FilePolicySource, SourceError
+from ksp.runtime.reload.thread import in_thread
+
+_log = logging.getLogger(__name__)
 
 EVERY: Final = 1.0
 """Seconds between two looks at files."""
+RESTLESS: Final = 10
+"""Looks that have seen another state each, after which that is read: whoever writes all the time is to be told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a source has at a moment: texts, or why there are none. `asked`: somebody wants it read, changed or not.
+    """What a source has at a moment: `read` gives the texts, or raises SourceError. That is done only where nothing
+    newer has been found meanwhile, since it may take a while. `asked`: somebody wants it read, changed or not.
     `regarding` is the object that holds it."""
 
-    texts: PolicyTexts | SourceError
+    read: Callable[[], PolicyTexts]
     asked: bool = False
     regarding: ObjectReference | None = None
 
@@ -44,6 +53,7 @@ class FileWatch:
         self._found = found
         self._timers = timers
         self._seen = source.read_at
+        self._restless = 0
         self._asked = asyncio.Event()
 
     def again(self) -> None:
@@ -62,17 +72,24 @@ class FileWatch:
 
     async def look(self) -> None:
         """Reads the files if they have changed, and are at rest."""
-        marks = await asyncio.to_thread(self._source.marks)
-        settled, self._seen = marks == self._seen, marks
-        if settled and marks != self._source.read_at:
+        marks = await in_thread(self._source.marks)
+        at_rest, self._seen = marks == self._seen, marks
+        self._restless = 0 if at_rest else self._restless + 1
+        if marks != self._source.read_at and (at_rest or self._restless >= RESTLESS):
             await self._read(asked=False)
 
     async def _read(self, *, asked: bool) -> None:
+        self._restless = 0
         try:
-            texts: PolicyTexts | SourceError = await asyncio.to_thread(self._source.read)
+            texts = await in_thread(self._source.read)
         except SourceError as error:
-            texts = error
-        self._found(Found(texts, asked))
+            self._found(Found(partial(_refuse, error), asked))
+        except Exception as error:  # noqa: BLE001 - it is told of, and must not end the scheduler
+            _log.exception(entry("a fault of ksp while the policy is read"))
+            fault = SourceError(f"{self._source.name}: internal error: {type(error).__name__}: {error}")
+            self._found(Found(partial(_refuse, fault), asked))
+        else:
+            self._found(Found(lambda: texts, asked))
 
     async def _pause(self) -> None:
         waits = [asyncio.ensure_future(self._timers.sleep(EVERY)), asyncio.ensure_future(self._asked.wait())]
@@ -122,8 +139,9 @@ def found_in(source: ConfigMapSource, config_map: ConfigMap | None, *, asked: bo
         uid="" if config_map is None else config_map.metadata.uid,
     )  # fmt: skip
     if config_map is None:
-        return Found(source.missing(), asked, regarding)
-    try:
-        return Found(source.texts_of(config_map), asked, regarding)
-    except SourceError as error:
-        return Found(error, asked, regarding)
+        return Found(partial(_refuse, source.missing()), asked, regarding)
+    return Found(partial(source.texts_of, config_map), asked, regarding)
+
+
+def _refuse(why: SourceError) -> PolicyTexts:
+    raise why
