@@ -36,6 +36,11 @@ NONE: Extent = (0, 0)
 _known: dict[int, tuple[Function | Binding, Extent]] = {}
 
 
+def forget() -> None:
+    """What was counted of other policies: it keeps their trees alive."""
+    _known.clear()
+
+
 def extent(expr: Expr) -> Extent:
     """How many expressions it is, and how deeply nested, with functions and names put in."""
     size, depth = NONE

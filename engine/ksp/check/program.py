@@ -84,6 +84,7 @@ class Checker:
         self.shipped = shipped()
         self.report = Report()
         self.modules: dict[str, Module | None] = {}
+        limits.forget()
 
     def check(self, key: str) -> Module | None:
         """A file by its path in the origin (or `ksp:` and its path in the library); None if it cannot be read.

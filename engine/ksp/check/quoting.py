@@ -4,8 +4,9 @@ They stand in events and conditions of the pod that is scheduled, for all who ma
 node and its cluster they may say anything; texts of other pods, and of objects in other namespaces, are for those who
 may read these. Numbers and truth values are free: a rule that counts says how many.
 
-A value *quotes* what any text in it was taken from. Of each expression it is told what it quotes, "" for nothing that
-others own: from conditions nothing is taken, so a choice between texts of the rule's own quotes nothing.
+A value *quotes* what any text in it was taken from; names of resources are texts too. Of each expression it is told
+what it quotes, "" for nothing that others own: from conditions nothing is taken, so a choice between texts of the
+rule's own quotes nothing. Objects of the pod's namespace are its own; `pod.namespace`, no other text, leads to them.
 """
 
 from __future__ import annotations
@@ -29,12 +30,10 @@ from ksp.check.typed import (
     If,
     Invoke,
     Kind,
-    LetIn,
     Read,
     Ref,
     Rule,
     Statement,
-    Text,
     View,
 )
 from ksp.check.types import List, Map, String, Struct, Type
@@ -43,12 +42,19 @@ from ksp.source.text import Span
 PODS: Final = "other pods"
 ELSEWHERE: Final = "objects in other namespaces"
 CLAIMS: Final = "claims in other namespaces"
+SELF: Final = "the pod"
+"""Of a value: nothing that others own, and it is the pod that is scheduled, or its metadata."""
 OWN: Final = "the pod's namespace"
 """Of a text: nothing that others own, and it is the name of the pod's namespace."""
 Quotes = Mapping[Binding, str]
 
 # Fields that hold what others own, in objects that are nobody's; and what leads from a pod to its node.
-OF_OTHERS: Final = {("Node", "hostPorts"): PODS, ("PersistentVolumeSpec", "claimRef"): CLAIMS}
+OF_OTHERS: Final = {
+    ("Node", "hostPorts"): PODS,
+    ("Node", "requested"): PODS,
+    ("Node", "nonzeroRequested"): PODS,
+    ("PersistentVolumeSpec", "claimRef"): CLAIMS,
+}
 TO_NODE: Final = ("Pod", "node")
 
 
@@ -58,9 +64,8 @@ def check_texts(report: Report, rule: Rule) -> None:
     for statement, known in quoting.statements((*rule.before, *rule.body), {}):
         texts = statement.reasons if isinstance(statement, Deny) else (statement.message,)
         for text in texts:
-            for part in text.parts if isinstance(text, Text) else (text,):
-                what = "" if isinstance(part, str) else quoting.quoted(part, known)
-                if what not in ("", OWN) and not isinstance(part, str):
+            for part in children(text):
+                if what := _as_part(quoting.quoted(part, known)):
                     _quotes_others(report, part.span, what)
 
 
@@ -110,8 +115,6 @@ class _Quoting:
                 return self.quoted(body, inside) if kind == "map" else self.quoted(range, known)
             case Invoke():
                 return self._call(expr, known)
-            case LetIn(binding=binding, value=value, body=body):
-                return self.quoted(body, {**known, binding: self.quoted(value, known)})
         return self._any(children(expr), known)
 
     def _any(self, parts: Iterable[Expr], known: Quotes) -> str:
@@ -123,8 +126,10 @@ class _Quoting:
             return ""
         if _is_by_namespace(read):
             return ELSEWHERE
-        what = OF_OTHERS.get((owner, name)) or _as_part(self.quoted(read.value, known))
-        return OWN if not what and name == "namespace" and owner in ("Pod", "ObjectMeta") else what
+        of = self.quoted(read.value, known)
+        if of == SELF and name in ("metadata", "namespace"):
+            return SELF if name == "metadata" else OWN
+        return OF_OTHERS.get((owner, name)) or _as_part(of)
 
     def _call(self, call: Invoke, known: Quotes) -> str:
         inside = dict(known)
@@ -143,6 +148,8 @@ class _Quoting:
     def _of_value(self, binding: Binding) -> str:
         if binding.view is not None:
             return self._of_view(binding.view)
+        if binding.kind is Kind.ROOT and binding.name == "pod":
+            return SELF
         if binding.kind is Kind.LET and binding.value is not None:
             return self.quoted(binding.value, {})
         return ""
@@ -182,8 +189,8 @@ class _Quoting:
 
 
 def _as_part(what: str) -> str:
-    """A part of the value, or a value that has it as a part, is no name of a namespace."""
-    return "" if what == OWN else what
+    """A part of the value, or a value that has it as a part, is neither the pod nor the name of its namespace."""
+    return "" if what in (SELF, OWN) else what
 
 
 def _is_by_namespace(objects: Read) -> bool:
@@ -199,7 +206,7 @@ def _holds_text(type: Type) -> bool:
             return True
         case List(item):
             return _holds_text(item)
-        case Map(key, value, resources):
-            return not resources and (_holds_text(key) or _holds_text(value))
+        case Map(key, value):
+            return _holds_text(key) or _holds_text(value)
         case _:
             return False

@@ -18,7 +18,7 @@ from ksp.policy.errors import PolicyError
 from ksp.policy.texts import PolicyTexts
 from ksp.runtime.reload.source import SourceError
 from ksp.runtime.reload.sources import FileSource, FolderSource, LegacyFileSource
-from ksp.source.diagnostic import Diagnostic, Severity
+from ksp.source.diagnostic import Severity
 
 NAME: Final = "ksp-policy"
 NAMESPACE: Final = "kube-system"
@@ -55,11 +55,12 @@ def bundle(path: str, output: str, name: str, namespace: str) -> None:
     try:
         texts = _source(path).read()
         _check(texts)
+        made = bundled(texts)
+        _assemble(made.texts)
     except SourceError as error:
         _refuse(PolicyError(error.diagnostics, error.messages))
     except PolicyError as error:
         _refuse(error)
-    made = bundled(texts)
     met = _tried(made)
     if made.size > MOST_BYTES:
         raise click.ClickException(f"{_sizes(made)}: leave tests out, or move their objects to smaller files")
@@ -81,23 +82,31 @@ def _source(path: str) -> FileSource | FolderSource | LegacyFileSource:
 
 
 def _check(texts: PolicyTexts) -> None:
-    """Raises PolicyError for what is wrong with the policy; notes it if it needs a configuration to be complete."""
-    errors = [each for each in _found(texts) if each.severity is Severity.ERROR]
+    """Raises PolicyError for what is wrong with the files, by the names that their author knows."""
+    checking = Checking(texts.origin())
+    found = [each for key in (*texts.roots, *texts.tests) for each in checking.check(key)[1]]
+    errors = [each for each in found if concerns_user(each) and each.severity is Severity.ERROR]
     if errors:
         raise PolicyError(errors)
+
+
+def _assemble(texts: PolicyTexts) -> None:
+    """As the scheduler will: of a ConfigMap every file is loaded, not one and what it imports. Raises PolicyError, but
+    for files that need a configuration to be complete: that is noted."""
     try:
         assemble(texts, Settings())
     except PolicyError as error:
-        if texts.legacy:
+        if texts.legacy or error.diagnostics or _declares(texts):
             raise
         for message in error.messages:
             click.echo(f"note: it schedules only beside a KubeSchedulerConfiguration: {message}", err=True)
 
 
-def _found(texts: PolicyTexts) -> list[Diagnostic]:
+def _declares(texts: PolicyTexts) -> bool:
+    """Some file has a profile."""
     checking = Checking(texts.origin())
-    found = [each for key in (*texts.roots, *texts.tests) for each in checking.check(key)[1]]
-    return [each for each in found if concerns_user(each)]
+    modules = [checking.check(root)[0] for root in texts.roots]
+    return any(module.profiles() for module in modules if module is not None)
 
 
 def _tried(made: Bundle) -> str:

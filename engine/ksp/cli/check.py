@@ -20,7 +20,7 @@ from ksp.source.render import in_order, render_github, render_json, render_text
 @click.option("--advice/--no-advice", default=None, help="Show advice, or hide it (text hides it unless asked).")
 @click.pass_context
 def check(ctx: click.Context, paths: tuple[str, ...], output_format: str, advice: bool | None) -> None:
-    """Find all mistakes in policies.
+    """Find all mistakes in policies; `-` is one on standard input.
 
     Of a DIR every *.ksp below it is checked. Imports are looked for below the DIR, or below the folder of the FILE, and
     are checked too; so are the files from which tests take objects. Exits 1 if there are errors; warnings and advice

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import click
 
@@ -18,9 +18,11 @@ from ksp.check.together import Checking, concerns_user, unreadable
 from ksp.check.typed import Rule
 from ksp.cli.terminal import is_colored, width
 from ksp.source.diagnostic import Diagnostic, Severity
-from ksp.source.origin import SHIPPED, Folder, Origin, shipped
-from ksp.source.reading import read_source
+from ksp.source.origin import SHIPPED, Folder, Origin, Texts, shipped
+from ksp.source.reading import MAX_FILE_BYTES, read_source, source_in
 from ksp.source.render import in_order, render_text
+
+STDIN: Final = "<stdin>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Checked:
 
 
 def check_paths(paths: Iterable[str]) -> Checked:
-    """Checks files, and all policies below folders. Imports are looked for below the folder, or that of the file."""
+    """Checks files, and all policies below folders; `-` is standard input. Imports are looked for below the folder, or
+    that of the file; those of standard input are of the shipped library."""
     result = Checked()
     folders: dict[str, _Root] = {}
     for given in dict.fromkeys(paths):
@@ -54,6 +57,8 @@ def check_paths(paths: Iterable[str]) -> Checked:
         if given.startswith(SHIPPED):
             root = folders.setdefault(SHIPPED, _Root(shipped(), shipped().root, prefix=SHIPPED))
             root.check(given.removeprefix(SHIPPED), result)
+        elif given == "-":
+            _check_stdin(result)
         elif path.is_dir():
             _check_folder(path, result)
         else:
@@ -62,6 +67,14 @@ def check_paths(paths: Iterable[str]) -> Checked:
     warn_of_unreached(report, [file.module for file in result.files])
     result.diagnostics += report.found
     return result
+
+
+def _check_stdin(result: Checked) -> None:
+    source = source_in(sys.stdin.buffer.read(MAX_FILE_BYTES + 1), STDIN)
+    if isinstance(source, Diagnostic):
+        result.diagnostics.append(source)
+        return
+    _Root(Texts({STDIN: source.text}), Path()).check(STDIN, result)
 
 
 def _check_folder(path: Path, result: Checked) -> None:

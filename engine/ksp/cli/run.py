@@ -52,7 +52,7 @@ def _run(given: Given) -> None:
     except PolicyError as error:
         _give_up(error)
     if given["write-config-to"] is not None:
-        _write(given["write-config-to"], effective)
+        _write(given["write-config-to"], effective, _warnings(given, notes, options.policy))
         return
     _open_log(given, gates, notes)
     try:
@@ -88,11 +88,11 @@ def _options(given: Given, gates: Gates) -> tuple[Options, Configuration, list[s
         choice = chosen(given)
     except PolicyError as error:
         wrong += error.messages
-    configuration = _configuration(given, "" if choice is None else choice.provider, wrong)
+    configuration, is_sound = _configuration(given, "" if choice is None else choice.provider, wrong)
     if choice is None:
         raise PolicyError(messages=wrong)
     settings = settings_of(given, configuration, choice.provider)
-    policy = _policy(choice, settings, wrong, lacking=bool(given["config"]) and configuration is None)
+    policy = _policy(choice, settings, wrong, "" if is_sound else f"{given['config']}:")
     if wrong:
         raise PolicyError(messages=wrong)
     notes = [*choice.notes, *without_effect(given, configuration), *idle(given, configuration)]
@@ -102,8 +102,9 @@ def _options(given: Given, gates: Gates) -> tuple[Options, Configuration, list[s
     return options_of(given, configuration, gates, settings, choice.source, policy, shown), effective, notes
 
 
-def _configuration(given: Given, provider: str, wrong: list[str]) -> Configuration | None:
-    """What the file of --config says. What is wrong with it, or with flags that go with it, is added to the list."""
+def _configuration(given: Given, provider: str, wrong: list[str]) -> tuple[Configuration | None, bool]:
+    """What the file of --config says, as far as it can be read, and whether that is all. What is wrong with it, or with
+    flags that go with it, is added to the list."""
     from ksp.cli.run_options import election_of
     from ksp.policy.configuration import ConfigurationError, read_configuration
     from ksp.policy.configuration.leader_election import election_problems
@@ -115,19 +116,20 @@ def _configuration(given: Given, provider: str, wrong: list[str]) -> Configurati
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             wrong.append(f"--config: cannot read {name}: {why}")
-            return None
+            return None, False
         try:
             configuration = read_configuration(text, name, provider=provider)
         except ConfigurationError as error:
             wrong += error.messages
-            return None
+            return error.partial, False
     wrong += map(str, election_problems(election_of(given, configuration)))
-    return configuration
+    return configuration, True
 
 
-def _policy(choice: Chosen, settings: Settings, wrong: Sequence[str], *, lacking: bool) -> Policy | None:
-    """The rules; None where only the cluster knows them. What else is `wrong` is told with what is wrong here. Where
-    the configuration is `lacking`, since it cannot be read, nobody is told that the policy has no profiles."""
+def _policy(choice: Chosen, settings: Settings, wrong: Sequence[str], of_file: str) -> Policy | None:
+    """The rules; None where only the cluster knows them. What else is `wrong` is told with what is wrong here. Of that,
+    if the file of --config is not sound, only messages count that begin with its name, `of_file`: others, that there is
+    no profile, may just follow."""
     from ksp.policy.assemble import assemble
     from ksp.policy.errors import PolicyError
     from ksp.policy.load import DEFAULT
@@ -141,8 +143,9 @@ def _policy(choice: Chosen, settings: Settings, wrong: Sequence[str], *, lacking
         texts = choice.texts(default)
         return None if texts is None else assemble(texts, settings)
     except PolicyError as error:
-        follows = lacking and texts is not None and not texts.legacy
-        raise PolicyError(error.diagnostics, (*wrong, *(() if follows else error.messages))) from error
+        may_follow = texts is not None and not texts.legacy
+        found = [each for each in error.messages if not may_follow or each.startswith(of_file)]
+        raise PolicyError(error.diagnostics, (*wrong, *found)) from error
 
 
 # ---- what is said
@@ -155,10 +158,22 @@ def _give_up(error: PolicyError) -> NoReturn:
     raise click.exceptions.Exit(1)
 
 
-def _write(path: str, configuration: Configuration) -> None:
-    """As kube-scheduler's --write-config-to."""
+def _warnings(given: Given, notes: Sequence[str], policy: Policy | None) -> list[str]:
+    """What the log would say of the flags and of the policy."""
+    from ksp.cli.scheduler_flags.given import warnings_of
+
+    of_policy: list[str] = []
+    if policy is not None:
+        of_policy = [*(f"{each.span.where}: {each.message}" for each in policy.warnings), *policy.notes]
+    return [*warnings_of(given), *notes, *of_policy]
+
+
+def _write(path: str, configuration: Configuration, warnings: Sequence[str]) -> None:
+    """As kube-scheduler's --write-config-to. What ksp would warn of when it runs is told here too."""
     from ksp.policy.configuration import write_configuration
 
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
     Path(path).write_text(write_configuration(configuration), "utf-8")
     click.echo(f"wrote the configuration to {path}", err=True)
 

@@ -171,8 +171,10 @@ def effective_configuration(given: Given, configuration: Configuration | None, p
     language declares is not to be said in plugins."""
     if configuration is None:
         base = _of_flags(given, policy)
+    elif policy is not None and policy.effective is not None:
+        base = policy.effective
     else:
-        base = configuration if policy is None or policy.effective is None else policy.effective
+        base = _beside_policy(configuration, policy)
     address, port = insecure_of(given, configuration)
     percentage = given["percentage-of-nodes-to-score"]
     return replace(
@@ -183,12 +185,21 @@ def effective_configuration(given: Given, configuration: Configuration | None, p
 
 
 def without_keys(configuration: Configuration) -> Configuration:
-    """The same, to be shown to others: private keys of extenders are not in it."""
+    """The same, to be shown to others: private keys of extenders, and passwords in their addresses, are not in it."""
     extenders = (
-        each if each.tls is None else replace(each, tls=replace(each.tls, key_data=b""))
+        replace(each, url_prefix=each.name, tls=replace(each.tls, key_data=b"") if each.tls is not None else None)
         for each in configuration.extenders
     )
     return replace(configuration, extenders=tuple(extenders))
+
+
+def _beside_policy(configuration: Configuration, policy: Policy | None) -> Configuration:
+    """The configuration without the plugins that its version has by default: a policy says what decides. None is one
+    that only the cluster knows: what profiles of the file say may count beside it."""
+    profiles = configuration.profiles
+    if profiles and policy is not None:
+        profiles = tuple(replace(each, points={}, multi_point=(), disabled={}, arguments={}) for each in profiles)
+    return replace(configuration, profiles=profiles, default_profile=None)
 
 
 def _of_flags(given: Given, policy: Policy | None) -> Configuration:

@@ -130,6 +130,7 @@ class CompiledRule:
         self.by_parts = maker.columns.by_parts
         self.scalar_because = maker.columns.scalar_because
         self.steady_at_zero = steady_at_zero(rule)
+        maker.close()
 
     @cached_property
     def source(self) -> str:

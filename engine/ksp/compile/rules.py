@@ -47,6 +47,10 @@ class RuleCode:
         self.code = StatementCode(rule, self.emitter)
         self.columns = ColumnCode(rule, self.emitter)
 
+    def close(self) -> None:
+        """All is made. What it was made with is in a circle, which the garbage collector alone would find."""
+        self.emitter.view_code = None
+
     def function(self) -> ast.FunctionDef:
         names = self.emitter.names
         top = Frame(None, names)

@@ -67,9 +67,7 @@ def read_source(path: str | Path, shown: str = "") -> Source | Diagnostic:
         return _refused("KSP0101", f"cannot read the file: {reason[:1].lower()}{reason[1:]}", name)
     if content is None:
         return _refused("KSP0101", "cannot read the file: it is a pipe or a device", name)
-    if len(content) > MAX_FILE_BYTES:
-        return too_large(name)
-    return _decoded(content, name)
+    return source_in(content, name)
 
 
 def _read(path: str | Path) -> bytes | None:
@@ -87,7 +85,10 @@ def _read(path: str | Path) -> bytes | None:
         os.close(handle)
 
 
-def _decoded(content: bytes, name: str) -> Source | Diagnostic:
+def source_in(content: bytes, name: str) -> Source | Diagnostic:
+    """The text in bytes that were read, or why it cannot be a policy. One byte more than is allowed is enough."""
+    if len(content) > MAX_FILE_BYTES:
+        return too_large(name)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

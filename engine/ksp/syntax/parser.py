@@ -50,7 +50,9 @@ def parse(source: Source) -> ParseResult:
     text, hidden = hidden_characters(source)
     run = Run(source, text, "start", 0, len(text))
     file = run.parse_file()
-    return _without_broken(file, hidden, run)
+    result = _without_broken(file, hidden, run)
+    run.close()
+    return result
 
 
 def _without_broken(file: tree.File, hidden: list[Diagnostic], run: Run) -> ParseResult:
@@ -80,4 +82,5 @@ def parse_expression(source: Source) -> tuple[tree.Expr | None, tuple[Diagnostic
     run = Run(source, text, "expression", 0, len(text))
     expression = run.parse_expression()
     diagnostics = tuple(sorted(hidden + run.diagnostics, key=lambda each: each.span.start))
+    run.close()
     return (None if diagnostics else expression), diagnostics

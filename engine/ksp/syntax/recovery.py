@@ -71,6 +71,11 @@ class Run:
         """Places in declarations that must be left out, in order."""
         return sorted({each.span.start for each in self.lexical} | self._given_up_at | self.builder.broken_at)
 
+    def close(self) -> None:
+        """Nothing is asked of it any more. It is in circles with its machine and its builder, and with these in all
+        tokens, which the garbage collector alone would find."""
+        del self.machine, self.builder
+
     # ---- the two uses
 
     def parse_file(self) -> tree.File:
@@ -104,6 +109,7 @@ class Run:
         value = inner.parse_expression()
         for each in inner.diagnostics:
             self.builder.report(each)
+        inner.close()
         return value
 
     def _refuse_more(self, span: Span) -> None:

@@ -1,7 +1,7 @@
 """The command line of `ksp run`: parsed and explained by the table of flags.
 
 As kube-scheduler's: `_` and `-` are the same in names, `--flag` is enough for one that is true or false, `-v=2` is
-`-v 2`.
+`-v 2`, and an empty text for a flag that has no default is as if the flag was not there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,13 @@ from ksp.cli.scheduler_flags.values import Bool, Strings, Texts
 
 _SHOWN_UNASKED = (False, 0, None, (), "")
 """Defaults that go without saying."""
+
+
+class _Unsaid(click.Option):
+    """An option without a default."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        return None if value == "" else super().type_cast_value(ctx, value)
 
 
 class SchedulerCommand(click.Command):
@@ -53,13 +60,19 @@ def _option(flag: Flag) -> click.Option:
         return click.Option(names, multiple=True, type=click.STRING)
     if isinstance(flag.type, Bool):
         return click.Option(names, is_flag=False, flag_value="true", type=flag.type, default=flag.default)
+    if flag.default is None:
+        return _Unsaid(names, type=flag.type)
     return click.Option(names, type=flag.type, default=flag.default)
 
 
 def _given(values: dict[str, Any]) -> Given:
     context = click.get_current_context()
-    said = {flag.name for flag in FLAGS if context.get_parameter_source(flag.key) is ParameterSource.COMMANDLINE}
     found = {flag.name: _value(flag, values[flag.key]) for flag in FLAGS}
+    said = (
+        flag.name
+        for flag in FLAGS
+        if context.get_parameter_source(flag.key) is ParameterSource.COMMANDLINE and found[flag.name] is not None
+    )
     return Given(found, frozenset(said))
 
 
@@ -100,7 +113,7 @@ def shown_value(flag: Flag) -> str:
 
 def shown_default(flag: Flag) -> str:
     """The default as one would write it; "" for none."""
-    from ksp.policy.configuration.durations import shown_seconds
+    from ksp.policy.durations import shown_seconds
 
     match flag.default:
         case None:

@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from ksp.cli.scheduler_flags.flag import Flag, Section
-from ksp.cli.scheduler_flags.values import Bool, Duration, Name, Number, Strings, Texts, ValueType
+from ksp.cli.scheduler_flags.values import Address, Bool, Duration, Name, Number, Strings, Texts, ValueType
 
 _TEXT: Final = click.STRING
 _PERCENT: Final = click.IntRange(0, 100)
@@ -42,7 +42,7 @@ RULES: Final = (
          "Schedule the pods that name this scheduler, whatever name the policy's one profile has.", "NAME",
          field="profiles[].schedulerName", unsaid="the policy's, else default-scheduler"),
     Flag("policy-max-denied-ratio", Section.RULES, Number(0, 1), 0.9,
-         "Go back to the rules before if new ones deny more of the pods that those admitted than this share; 1: never.",
+         "Go back to the rules before if new ones deny more than this share of the pods that either places; 1: never.",
          "N"),
 )  # fmt: skip
 
@@ -98,7 +98,7 @@ ELECTION: Final = (
 )  # fmt: skip
 
 SERVING: Final = (
-    Flag("bind-address", Section.SERVING, Name(), "0.0.0.0", "Where --secure-port listens.", "IP"),  # noqa: S104 - kube-scheduler's
+    Flag("bind-address", Section.SERVING, Address(), "0.0.0.0", "Where --secure-port listens.", "IP"),  # noqa: S104 - kube-scheduler's
     Flag("secure-port", Section.SERVING, click.IntRange(0, 65535), 10259, "The port, with TLS; 0 is none.", "PORT"),
     Flag("cert-dir", Section.SERVING, _TEXT, None,
          "Where a certificate is kept that nobody gave; without it, it is made in memory at each start.", "DIR"),
@@ -109,7 +109,7 @@ SERVING: Final = (
          click.Choice(["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"]), None, "The oldest TLS."),
     Flag("tls-sni-cert-key", Section.SERVING, Texts(), (),
          "A certificate and its key, and the names that they are for; may be repeated.", "CERT,KEY[:NAME,...]"),
-    Flag("address", Section.SERVING, Name(), "0.0.0.0", "Where --port listens.", "IP",  # noqa: S104 - kube-scheduler's
+    Flag("address", Section.SERVING, Address(), "0.0.0.0", "Where --port listens.", "IP",  # noqa: S104 - kube-scheduler's
          deprecated="see --bind-address instead."),
     Flag("port", Section.SERVING, click.IntRange(0, 65535), 0,
          "A port for health and metrics without TLS, for everybody; 0 is none.", "PORT",

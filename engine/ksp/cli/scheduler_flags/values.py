@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +44,7 @@ class Duration(ValueType):
         self._plain = plain
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from ksp.policy.configuration.durations import DurationError
+        from ksp.policy.durations import DurationError
 
         if isinstance(value, float):
             return value
@@ -56,7 +57,7 @@ class Duration(ValueType):
         return seconds
 
     def _seconds(self, text: str) -> float:
-        from ksp.policy.configuration.durations import seconds_of
+        from ksp.policy.durations import seconds_of
 
         if self._plain:
             try:
@@ -89,6 +90,19 @@ class Name(ValueType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not value.strip():
             self.fail("the name is empty", param, ctx)
+        return str(value)
+
+
+class Address(ValueType):
+    """An IP address: `0.0.0.0`, `::1`."""
+
+    name = "ip"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            ipaddress.ip_address(value)
+        except ValueError:
+            self.fail(f'failed to parse IP: "{value}"', param, ctx)
         return str(value)
 
 

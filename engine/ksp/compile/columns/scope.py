@@ -50,11 +50,17 @@ class Scope:
         self.raw = raw
         self.noisy = False  # it computes what NumPy would warn of
         self.free = FreeNames()  # its own: the values of lets may be others than in the scalar code
-        self.reader = Reader(self.late, lambda expr: self.free.through_lets(expr, emitter.lets), emitter.lets)
         self._arrays: dict[Place, dict[Binding, str]] = {}
         self._forms: dict[Place, dict[str, str]] = {}
 
     # ---- what reads the node
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.late, self._names, self.emitter.lets)
+
+    def _names(self, expr: Expr) -> frozenset[object]:
+        return self.free.through_lets(expr, self.emitter.lets)
 
     def late(self, expr: Expr) -> bool:
         """The expression's value can differ from row to row."""

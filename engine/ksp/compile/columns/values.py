@@ -37,7 +37,10 @@ class Values:
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.folds = Folds(scope, self)
+
+    @property
+    def folds(self) -> Folds:
+        return Folds(self.scope, self)
 
     def operand(self, expr: Expr, chain: Chain) -> ast.expr:
         """An array or, of what does not read the node, a Python value."""
