@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ksp.policy.configuration.arguments import argument_shapes
-from ksp.policy.configuration.shapes import field_paths
+from ksp.policy.shapes import field_paths
 from ksp.policy.configuration.versions import GROUP_POINTS, MULTI_POINT, POINTS, Version, shape_of
 
 ROOT: Final = Path(__file__).parents[2]
