@@ -3,7 +3,8 @@
 The generation before rests, and follows the cluster by its journal. For each pod that the new one finds no node for it
 is asked whether it would have found one, in the same state: exactly what an attempt would have found, but for
 extenders, whose answers count for neither. Each pod counts once, by what was decided for it last, so one that has its
-node in the end is not denied; and a pod for which neither has a node does not count, so that many of these hide nothing.
+node in the end is not denied. A pod for which neither has a node does not count: however many wait for more nodes,
+they do not hide that the new policy denies all others.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ NOTHING_DENIED: Final[frozenset[str]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Pods count that either policy places. The new one fails if it denies more than that share of them, 0 to 1: so none fails
-    with a share of 1. It cannot fail before so many different `pods` counted, and has passed after so many `attempts` for
-    such pods, or `seconds`."""
+    """Pods count that either policy places. The new one fails if it denies more than that share of them, 0 to 1: so
+    none fails with a share of 1. It cannot fail before so many different `pods` counted, and has passed after so many
+    `attempts` for such pods, or `seconds`."""
 
     most_denied: float
     pods: int = 5

@@ -96,7 +96,7 @@ def test_a_folder_and_a_file_are_not_the_same(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="is not a folder: name a file with --policy-file"):
         FolderSource(str(tmp_path / "a.ksp")).read()
     files(tmp_path, c_yaml="kind: KubeSchedulerConfiguration")
-    with pytest.raises(SourceError, match="ends in .ksp: a KubeSchedulerConfiguration goes with --config"):
+    with pytest.raises(SourceError, match=r"ends in \.ksp: a KubeSchedulerConfiguration goes with --config"):
         FileSource(str(tmp_path / "c.yaml")).read()
 
 
