@@ -9,6 +9,7 @@ so, all is read again.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,7 @@ DATA: Final = "..data"
 ATTEMPTS: Final = 5
 
 
-class _Source:
+class _Source(ABC):
     """What all of them share: reading until nothing changed meanwhile."""
 
     kind = ""
@@ -70,16 +71,17 @@ class _Source:
             return texts
         raise SourceError(f"{self.name}: the files change all the time")
 
+    @abstractmethod
     def _place(self) -> tuple[Path, tuple[str, ...]]:
         """The folder, links followed, and the files in it that count."""
-        raise NotImplementedError
 
     def _shown(self) -> str:
         parent = str(Path(self.name).parent)
         return "" if parent == "." else parent
 
+    @abstractmethod
     def _texts(self, files: Files, listed: tuple[str, ...]) -> PolicyTexts:
-        raise NotImplementedError
+        """What is read below that folder. Raises SourceError."""
 
 
 class FileSource(_Source):
