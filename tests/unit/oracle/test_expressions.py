@@ -87,6 +87,8 @@ NUMBERS: list[tuple[str, Any]] = [
     ("abs(least)", MIN),
     ("abs(-5)", 5),
     ("abs(-2.5)", 2.5),
+    ("sqrt(2.25)", 1.5),
+    ("sqrt(-1.0)", 0.0),
     ("most + one - one", MAX),
     ("[most, one].sum()", MIN),
     ("[most, most, most].sum()", MAX - 2),

@@ -62,7 +62,7 @@ class ConfigMapSource:
         """Why there are no texts if there is no such ConfigMap."""
         return SourceError(
             f"there is no ConfigMap {self.name}: create it, for instance with `ksp bundle DIR --name {self.config_map} "
-            f"--namespace {self.namespace} | kubectl apply -f -`, where DIR has the *.ksp files"
+            f"--namespace {self.namespace} -o FILE` and `kubectl apply -f FILE`, where DIR has the *.ksp files"
         )
 
     def texts_of(self, found: ConfigMap) -> PolicyTexts:

@@ -7,6 +7,7 @@ pod, if the environment names that (POD_NAME, POD_NAMESPACE, and POD_UID, so tha
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
@@ -28,6 +29,9 @@ LINES: Final = 60
 """Lines of diagnostics in the log."""
 SHORT: Final = 12
 """Digits of a hash that people compare."""
+
+_QUOTED: Final = re.compile(r"(\d+ *)?\||=")
+"""How lines of a diagnostic begin that quote the text, or say more about it."""
 
 
 class EventSink(Protocol):
@@ -107,7 +111,7 @@ class Telling:
 def _in_short(lines: Sequence[str]) -> str:
     """What is wrong and where, without the texts that diagnostics quote."""
     said = (line.strip() for line in lines)
-    return "; ".join(line for line in said if line and not line.startswith(("|", "=")) and " | " not in line)
+    return "; ".join(line for line in said if line and not _QUOTED.match(line))
 
 
 def _own_pod(environ: Mapping[str, str]) -> ObjectReference | None:

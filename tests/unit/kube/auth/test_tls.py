@@ -88,10 +88,15 @@ async def test_a_server_that_says_that_it_demands_a_certificate(version: ssl.TLS
 
         def serve() -> None:
             accepted, _ = listening.accept()
-            with accepted:
-                accepted.settimeout(10)
+            accepted.settimeout(10)
+            with context.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False) as encrypted:
                 with pytest.raises(ssl.SSLError):
-                    context.wrap_socket(accepted, server_side=True).recv(1)
+                    encrypted.do_handshake()
+                with socket.socket(fileno=encrypted.detach()) as plain:  # what it said must not be lost to a reset
+                    plain.settimeout(10)
+                    plain.shutdown(socket.SHUT_WR)
+                    while plain.recv(65536):
+                        pass
 
         thread = threading.Thread(target=serve)
         thread.start()

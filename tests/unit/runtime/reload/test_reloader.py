@@ -85,6 +85,18 @@ async def test_the_texts_that_decide_are_no_change_and_only_who_asks_is_told() -
 # ---- failures
 
 
+async def test_after_a_failure_it_is_told_that_the_policy_is_again_as_it_was() -> None:
+    async with reloading(Bench(FIRST)) as bench:
+        bench.vetter.verdict = Verdict(ok=False, stage="check", message="run `a | b`\n= help: no\n3 | quoted")
+        await bench.taken(rules(1))
+        await bench.taken(FIRST)
+        assert [(reason, note) for _, reason, note in bench.events.told] == [
+            ("PolicyReloadFailed", "Not reloaded, generation 0 stays: check: run `a | b`"),
+            ("PolicyReloaded", "Generation 0 decides: the policy is again as it was"),
+        ]
+        assert bench.board.status.failure is None
+
+
 async def test_what_the_child_refuses_is_told_and_the_last_good_policy_stays(caplog: pytest.LogCaptureFixture) -> None:
     async with reloading(Bench(FIRST)) as bench:
         said = "error[KSP0202]: nothing here is called `nod`\n --> a.ksp:2:3\n  |\n2 | nod\n  | ^^^ a label\n"
