@@ -43,7 +43,9 @@ class _About:
             if refused is None:
                 self.open.add(name)
             elif isinstance(refused.answer, Denial):
-                self.rules.update(each.rule for each in refused.each())
+                self.rules.add(refused.rule)
+                if refused.others:
+                    self.rules.update(each.rule for each in refused.others)
             else:
                 self.fails = True
 

@@ -30,8 +30,9 @@ class Refused:
     @property
     def is_final(self) -> bool:
         """No pod that leaves can change this answer, says one of the rules that gave it."""
-        own = isinstance(self.answer, Denial) and self.answer.unresolvable
-        return own or any(other.is_final for other in self.others)
+        if isinstance(self.answer, Denial) and self.answer.unresolvable:
+            return True
+        return bool(self.others) and any(other.is_final for other in self.others)
 
 
 Judged = Sequence[tuple[NodeInfo, Refused | None]]
