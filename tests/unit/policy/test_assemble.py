@@ -250,6 +250,18 @@ def test_plugins_are_the_rules_that_implement_them_in_the_policy() -> None:
     assert policy.effective is not None
 
 
+def test_plugins_that_the_policy_does_not_have_are_rules_that_ship() -> None:
+    profiles = "profiles:\n- schedulerName: x\n  plugins: {multiPoint: {enabled: [{name: Mine}]}}\n"
+    rules = 'predicate Mine { deny "no" when node.name == "a" }\n' + OWN
+    policy = of_file(rules, config(profiles, V1BETA1.replace("v1beta1", "v1")))
+    (profile,) = policy.profiles
+    predicates = {active.plugin: active.name for active in profile.predicates}
+    assert (predicates["Mine"], predicates["NodeName"]) == ("Mine", "Own")
+    assert predicates["TaintToleration"] == "PodToleratesNodeTaints"
+    priorities = {active.plugin: active.name for active in profile.priorities}
+    assert (priorities["ImageLocality"], priorities["NodeResourcesFit"]) == ("Weighs", "NodeResourcesFitPriority")
+
+
 def test_profiles_of_the_file_and_of_the_policy_stand_beside_each_other() -> None:
     both = OWN + IMPORT + 'profile "declared" uses Both { }\n'
     assert names(of_file(both, config(own("configured")))) == ["declared", "configured"]
